@@ -8,7 +8,7 @@ from pywebgpu.composites import arithmetic, precision, reduce
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node, Spec
-from pywebgpu.ops import indexing, movement, pointwise, reduction
+from pywebgpu.ops import indexing, movement, pointwise
 from pywebgpu.shapes import axis as axis_of
 
 
@@ -43,23 +43,13 @@ def cummin(x: Node, dim: int) -> tuple[Node, Node]:
 
 
 def logcumsumexp(x: Node, dim: int) -> Node:
-    """out[i] = log(exp(x[0]) + ... + exp(x[i])) along `dim`, each sum shifted by its own largest term.
-
-    Work: n^2 for an axis of length n, with nothing stored where kernels fuse.
-    """
+    """out[i] = log(exp(x[0]) + ... + exp(x[i])) along `dim`, each sum shifted by its own largest term."""
     precision.require_floating("logcumsumexp", x)
-    if not x.spec.shape:
-        return movement.alias(x)
     axis = axis_of(dim, len(x.spec.shape))
-    rows = swapped(precision.upcast(x), axis)
-    n = rows.spec.shape[-1]
-    square = (*rows.spec.shape, n)
-    terms = reduction.expand(movement.reshape(rows, shape=(*rows.spec.shape[:-1], 1, n)), shape=square)
-    spec = Spec(square, dtypes.int32)
-    rank = len(square)
-    seen = pointwise.le(pointwise.iota(spec=spec, axis=rank - 1), pointwise.iota(spec=spec, axis=rank - 2))
-    terms = pointwise.where(seen, terms, arithmetic.like(terms, float("-inf")))
-    return swapped(arithmetic.cast(reduce.logsumexp(terms, -1), x.spec.dtype), axis)
+    if not x.spec.shape or 0 in x.spec.shape:
+        return movement.alias(x)
+    found = indexing.scan(swapped(precision.upcast(x), axis), mode="logaddexp")
+    return swapped(arithmetic.cast(found, x.spec.dtype), axis)
 
 
 def diff(x: Node, n: int = 1, dim: int = -1) -> Node:

@@ -18,6 +18,8 @@ def combine(rule: str, a: Expr, b: Expr) -> Expr:
             return b
         case "max" | "min":
             return ir.call(f"p_{rule}" if a.type == ir.F32 else rule, a.type, a, b)
+        case "logaddexp":
+            return ir.call("p_logaddexp", a.type, a, b)
     return ir.call(_CHECKED[rule], a.type, a, b) if rule in _CHECKED else ir.Call(ir.template(rule), a.type, a, b)
 
 
@@ -25,7 +27,7 @@ def identity(rule: str, dtype: DType) -> float:
     """What changes no value that it is combined with. rule: a mode, or the name of a Reduction."""
     if rule in ("add", "sum", "prod"):
         return int(rule == "prod")
-    is_low = rule in ("max", "argmax")
+    is_low = rule in ("max", "argmax", "logaddexp")
     if dtype.kind is Kind.FLOAT:
         return float("-inf" if is_low else "inf")
     is_signed = ir.scalar(dtype) == ir.I32

@@ -147,6 +147,12 @@ _TEXTS = (
   return 2.0 * s * (1.0 + z * (1.0 / 3.0 + z * (1.0 / 5.0 + z * (1.0 / 7.0 + z * (1.0 / 9.0 + z * (1.0 / 11.0 +
     z / 13.0))))));
 }""",
+    """fn p_logaddexp(a: f32, b: f32) -> f32 {
+  let high = p_max(a, b);
+  let low = min(a, b);
+  if (p_isnan(high) || p_isinf(high) || p_isinf(low)) { return high; }
+  return high + p_log1p(exp(low - high));
+}""",
     """fn p_sigmoid(x: f32) -> f32 {
   if (p_isnan(x)) { return x; }
   return select(1.0 / (1.0 + exp(-max(x, -88.0))), 0.0, x < -88.0);

@@ -12,7 +12,7 @@ from pywebgpu import dtypes
 from pywebgpu.dtypes import Kind
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Fused, Node, Spec, Structural, host, spec_of, thread_state
-from pywebgpu.ops import movement, pointwise, products, special
+from pywebgpu.ops import movement, pointwise, products, reduction, special
 from pywebgpu.shapes import Shape
 
 if TYPE_CHECKING:
@@ -209,14 +209,19 @@ stacked_slices: Fused = Fused(
 def _scan(xp: ModuleType, x: NDArray[Any], mode: str) -> NDArray[Any]:
     if mode in ("add", "prod"):
         return getattr(xp, {"add": "cumsum", "prod": "cumprod"}[mode])(special.upcast(xp, x), axis=-1).astype(x.dtype)
+    if mode == "logaddexp":
+        return xp.logaddexp.accumulate(x.astype("float64"), axis=-1).astype(x.dtype)
     return {"max": xp.maximum, "min": xp.minimum}[mode].accumulate(x, axis=-1)
 
 
 def _scan_vjp(g: Node, out: Node, x: Node, mode: str) -> Node:
     last = (len(x.spec.shape) - 1,)
 
+    def reverse(y: Node, mode: str) -> Node:
+        return movement.flip(scan(movement.flip(y, axes=last), mode=mode), axes=last)
+
     def reverse_sum(y: Node) -> Node:
-        return movement.flip(scan(movement.flip(y, axes=last), mode="add"), axes=last)
+        return reverse(y, "add")
 
     if mode == "add":
         return reverse_sum(g)
@@ -224,6 +229,10 @@ def _scan_vjp(g: Node, out: Node, x: Node, mode: str) -> Node:
         return pointwise.mul(products.earlier(x), products.weighed_tails(x, g))
     if mode == "prod":
         return _product_vjp(g, out, x, reverse_sum)
+    if mode == "logaddexp" and thread_state.grad:
+        return _pairwise_vjp(g, out, x)
+    if mode == "logaddexp":
+        return _exponentials_vjp(g, out, x, lambda y: reverse(y, mode))
     raise ShapeError(f"cum{mode}: no gradient")
 
 
@@ -231,7 +240,9 @@ scan: Structural = Structural("scan", infer=lambda x, mode: x, reference=_scan, 
 
 
 def _scan_blocks(xp: ModuleType, x: NDArray[Any], *totals: NDArray[Any], size: int, mode: str) -> NDArray[Any]:
-    ufunc = {"add": xp.add, "prod": xp.multiply, "max": xp.maximum, "min": xp.minimum}[mode.removesuffix("_checked")]
+    ufunc = {"add": xp.add, "prod": xp.multiply, "max": xp.maximum, "min": xp.minimum, "logaddexp": xp.logaddexp}[
+        mode.removesuffix("_checked")
+    ]
     parts = [_scan(xp, x[..., start : start + size], mode) for start in range(0, x.shape[-1], size)]
     for found in totals:
         before = ufunc.accumulate(found, axis=-1)
@@ -266,6 +277,37 @@ def _product_vjp(g: Node, out: Node, x: Node, reverse_sum: Callable[[Node], Node
     smooth = pointwise.div(reverse_sum(pointwise.mul(g, out)), pointwise.where(before, x, one))
     at_first = pointwise.where(first, reverse_sum(pointwise.mul(g, without)), nothing)
     return pointwise.where(before, smooth, at_first)
+
+
+def _exponentials_vjp(g: Node, out: Node, x: Node, reverse: Callable[[Node], Node]) -> Node:
+    """The sum of g[i] * exp(x - out[i]) from each on, as logarithms; of what is above 0 and of what is below, apart."""
+    nothing, hidden = pointwise.full(0.0, x.spec), pointwise.full(float("-inf"), x.spec)
+    is_hidden = pointwise.eq(out, hidden)  # All so far is -inf.
+
+    def part(share: Node) -> Node:
+        weighed = pointwise.sub(pointwise.log(share), pointwise.where(is_hidden, nothing, out))
+        found = reverse(pointwise.where(is_hidden, hidden, weighed))
+        return pointwise.exp(pointwise.add(found, x))
+
+    return pointwise.sub(part(pointwise.maximum(g, nothing)), part(pointwise.maximum(pointwise.neg(g), nothing)))
+
+
+def _pairwise_vjp(g: Node, out: Node, x: Node) -> Node:
+    """The same of each pair: linear in g, so that derivatives of every order are right. Work: n^2."""
+    *lead, n = x.spec.shape
+    rank, square = len(lead) + 2, (*lead, n, n)
+
+    def rows(y: Node, shape: Shape) -> Node:
+        return reduction.expand(movement.reshape(y, shape=shape), shape=square)
+
+    nothing, hidden = pointwise.full(0.0, out.spec), pointwise.full(float("-inf"), out.spec)
+    shift = pointwise.where(pointwise.eq(out, hidden), nothing, out)
+    apart = pointwise.sub(rows(x, (*lead, n, 1)), rows(shift, (*lead, 1, n)))
+    spec = spec_of(square, dtypes.int32)
+    seen = pointwise.le(pointwise.iota(spec=spec, axis=rank - 2), pointwise.iota(spec=spec, axis=rank - 1))
+    weight = pointwise.exp(pointwise.where(seen, apart, pointwise.full(float("-inf"), apart.spec)))
+    found = reduction.sum_(pointwise.mul(rows(g, (*lead, 1, n)), weight), axes=(rank - 1,))
+    return movement.reshape(found, shape=x.spec.shape)
 
 
 argsort: Structural = Structural(

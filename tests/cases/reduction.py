@@ -171,6 +171,14 @@ for name in ("softmax", "log_softmax"):
     case(f"{name}_scaled_rows", lambda torch, a, name=name: getattr(torch, name)(a / 3 + 1, -1).exp(), randn(9, 33))
 case("logsumexp_large", call("logsumexp", dim=1), given([[1000.0, 1000.0], [-1000.0, 0.0]]))
 case("logsumexp_infinite", call("logsumexp", dim=1), given([[-math.inf, -math.inf], [0.0, math.inf]]), grad=False)
+case(
+    "logcumsumexp_large",
+    call("logcumsumexp", dim=1),
+    given([[1000.0, 1000.0, -1000.0], [-1000.0, 0.0, 0.5]]),
+    grad=False,
+)
+case("logcumsumexp_infinite", call("logcumsumexp", dim=1), given([[-math.inf, 1.0, -math.inf], [0.0, math.inf, 1.0]]),
+     grad=False)  # fmt: skip
 case("cumsum_reversed", lambda torch, a: a.flip(0).cumsum(0).flip(0), randn(9))
 case("cumsum_in_place", lambda torch, a: a.clone().cumsum_(1), randn(3, 9))
 case("cummax", lambda torch, a: tuple(a.cummax(1)), distinct(3, 9))
@@ -180,6 +188,7 @@ for size in (5000, 40_003):
     case(f"cumprod_of_long_rows_{size}", lambda torch, a: a.sign().cumprod(0), randn(size), grad=False)
     case(f"cummax_of_long_rows_{size}", lambda torch, a: tuple(a.cummax(0)), distinct(size))
     case(f"cumsum_of_long_columns_{size}", call("cumsum", dim=0), integers(size, 2))
+    case(f"logcumsumexp_of_long_rows_{size}", call("logcumsumexp", dim=1), randn(2, size), tolerance="reduction")
     case(f"masked_of_long_rows_{size}", lambda torch, a: (a[a > 1], (a > 1).nonzero()), randn(size))
 case("cummin", lambda torch, a: tuple(a.cummin(1)), distinct(3, 9))
 # Sums that are cut in parts with a rest behind them, and along axes that are joined for that.

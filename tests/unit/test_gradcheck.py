@@ -62,7 +62,8 @@ STRUCTURALS: dict[str, list[tuple[Callable[..., Any], tuple[tuple[int, ...], ...
         for clean in (False, True)
     ],
     "scan": [
-        (lambda x, mode=mode: apply(lambda n: indexing.scan(n, mode=mode), x), ((2, 4),)) for mode in ("add", "prod")
+        (lambda x, mode=mode: apply(lambda n: indexing.scan(n, mode=mode), x), ((2, 4),))
+        for mode in ("add", "prod", "logaddexp")
     ],
 }
 # No gradient flows, or the lowering alone makes them, after gradients were taken.

@@ -58,6 +58,7 @@ SUBJECTS: dict[str, Callable[[], Any]] = {
     "the largest of rows": lambda: leaf(64, 200_003).max(1),
     "a softmax of rows": lambda: leaf(64, 200_003).softmax(-1),
     "a scan": lambda: leaf(300 * MILLION).cumsum(0),
+    "a scan of sums of exponentials": lambda: leaf(20 * MILLION).logcumsumexp(0),
     "rows added by number": lambda: scattered(10 * MILLION, 4, "sum"),
     "halves chosen by number": lambda: scattered(MILLION, 4, "amax", torch.float16),
     "rows replaced by number": lambda: leaf(4, 3).index_put((numbers(MILLION),), leaf(MILLION, 3)),

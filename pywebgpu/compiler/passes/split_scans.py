@@ -5,23 +5,20 @@ So many workgroups share a row, and none goes round its loops more often than ad
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from pywebgpu import dtypes
 from pywebgpu.dtypes import Kind
 from pywebgpu.ir import walk
-from pywebgpu.ir.graph import Node, Reduction
+from pywebgpu.ir.graph import Node
 from pywebgpu.kernels.templates import Claims
 from pywebgpu.ops import indexing, movement, pointwise, products, reduction
+from pywebgpu.shapes import Shape
 
 SHORT = 2048  # elements of a row, up to which a workgroup that gives each lane a stretch of it is as fast
 SIZE = 4096  # elements of a block, at least
 MOST = 4096  # blocks of a row: each workgroup reads what all before its own come to
 ALONE = 1 << 14  # elements of a row that one workgroup walks sooner than two dispatches run
-
-_FOLDS: dict[str, Reduction] = {
-    "add": reduction.sum_, "prod": products.prod_, "max": reduction.max_, "min": reduction.min_
-}  # fmt: skip
 
 
 def split_scans(roots: tuple[Node, ...], order: Sequence[Node], claims: Claims) -> tuple[Node, ...]:
@@ -56,4 +53,18 @@ def _folded(x: Node, blocks: int, size: int, mode: str) -> Node:
     if mode in ("add", "prod") and x.spec.dtype.kind is Kind.FLOAT:
         first = pointwise.cast(first, dtype=dtypes.float32)
     cut = movement.reshape(first, shape=(*shape[:-1], blocks, size))
-    return movement.reshape(_FOLDS[mode](cut, axes=(len(shape),)), shape=(*shape[:-1], blocks))
+    return movement.reshape(_FOLDS[mode](cut, (len(shape),)), shape=(*shape[:-1], blocks))
+
+
+def _log_of_sum(x: Node, axes: Shape) -> Node:
+    """log(sum(exp(x))), shifted by the largest element."""
+    largest = reduction.max_(x, axes=axes)
+    shift = pointwise.where(pointwise.isinf(largest), pointwise.full(0.0, largest.spec), largest)
+    total = reduction.sum_(pointwise.exp(pointwise.sub(x, reduction.grown(shift, x))), axes=axes)
+    return pointwise.add(pointwise.log(total), shift)
+
+
+_FOLDS: dict[str, Callable[[Node, Shape], Node]] = {
+    "add": reduction.sum_, "prod": products.prod_, "max": reduction.max_, "min": reduction.min_,
+    "logaddexp": _log_of_sum,
+}  # fmt: skip
