@@ -12,13 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 from pywebgpu import devices, dtypes, lazy
 from pywebgpu.errors import ShapeError
+from pywebgpu.ops import pointwise
+from pywebgpu.step_capture.capture import capture_state
 from pywebgpu.tensor import create, functions, show
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.size import Size
 from pywebgpu.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
+    from pywebgpu.devices.base import Device
     from pywebgpu.dtypes import DType
+    from pywebgpu.ir.graph import RowsNode
     from pywebgpu.runtime.storage import Storage
     from pywebgpu.tensor.factory_options import DeviceLike
     from pywebgpu.tensor.types import Operand
@@ -308,6 +312,20 @@ def _made(indices: Tensor, values: Tensor, shape: Sequence[int], *, is_coalesced
     made._flag, made._history, made._grad = False, None, None
     made.__dict__.update(_at=indices, _held=values, _size=tuple(shape), _is_coalesced=is_coalesced)
     return made
+
+
+def of_rows(grad: RowsNode, device: Device) -> SparseTensor:
+    """A gradient that is known by its rows."""
+    indices, values = [], []
+    for rows, held, padding in grad.parts:
+        at, value = Tensor._new(pointwise.copy(rows), device).long(), Tensor._new(held, device)
+        if padding is not None and capture_state.capture is None:  # Else they are there, as zeros.
+            kept = at.ne(padding)
+            at, value = at[kept], value[kept]
+        indices.append(at)
+        values.append(value)
+    at, value = (parts[0] if len(parts) == 1 else functions.cat(parts) for parts in (indices, values))
+    return _made(at.unsqueeze(0), value, grad.spec.shape)
 
 
 def sparse_coo_tensor(

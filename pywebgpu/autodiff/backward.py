@@ -196,7 +196,7 @@ def _through(node: Node, grad: Node, grads: dict[Node, Node]) -> None:
             if used.origins and thread_state.origins is not None:
                 thread_state.origins.gradient(node, part, which)
             old = grads.get(source)
-            grads[source] = part if old is None else pointwise.add(old, part)
+            grads[source] = part if old is None else composite_gradient.summed(old, part)
 
 
 def _of_written(node: Node, grad: Node, which: int, reads: tuple[int, ...]) -> Node | None:
@@ -255,7 +255,7 @@ def through_values(node: Node, grad: Node, grads: dict[Node, Node], value: Calla
 
 def _accumulate(grads: dict[Node, Node], node: Node, part: Node) -> None:
     old = grads.get(node)
-    grads[node] = part if old is None else pointwise.add(old, part)
+    grads[node] = part if old is None else composite_gradient.summed(old, part)
 
 
 _SEVERAL = frozenset({Custom, Fused, Output})  # ops of several values, whose gradients are waited for

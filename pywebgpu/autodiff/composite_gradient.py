@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 
 from pywebgpu.ir import composite, walk
-from pywebgpu.ir.graph import DATA, NO_ATTRS, Composite, Node, is_view, thread_state
-from pywebgpu.ops import movement
+from pywebgpu.ir.graph import DATA, NO_ATTRS, Composite, Node, RowsNode, is_view, thread_state
+from pywebgpu.ops import movement, pointwise
 
 Walk = Callable[[Node, Node, Sequence[Node]], Sequence[Node | None]]  # (root, its gradient, of what) -> gradients
 
@@ -83,3 +83,11 @@ def repeats(op: Composite, gradients: Walk) -> bool:
 
 def _is_free(node: Node) -> bool:
     return not node.inputs or is_view(node.op)
+
+
+def summed(old: Node, part: Node) -> Node:
+    """Both gradients of a value; by rows where both are."""
+    found = pointwise.add(old, part)
+    if type(old) is RowsNode and type(part) is RowsNode:
+        return RowsNode(found, (*old.parts, *part.parts))
+    return found

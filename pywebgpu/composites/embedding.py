@@ -1,11 +1,12 @@
 """Rows looked up by number, and numbers written as rows."""
 
+from collections.abc import Sequence
 from math import prod
 
 from pywebgpu import dtypes
 from pywebgpu.composites import arithmetic, bounds, reduce
 from pywebgpu.errors import DTypeError, ShapeError
-from pywebgpu.ir.graph import Node, Spec
+from pywebgpu.ir.graph import Custom, Node, RowsNode, Spec
 from pywebgpu.ops import indexing, movement, pointwise
 
 
@@ -37,6 +38,42 @@ def embedding(index: Node, weight: Node, padding_idx: int | None = None) -> Node
         padding = arithmetic.broadcast_to(pointwise.eq(column, arithmetic.like(column, padding_idx)), rows.spec.shape)
         rows = pointwise.where(padding, reduce.stop_gradient(rows), rows)
     return movement.reshape(rows, shape=(*index.spec.shape, d))
+
+
+class _Rows:
+    """The gradient of a table of which rows were looked up, known by them; of rows `padding_idx` there is none."""
+
+    __slots__ = ("index", "padding_idx", "spec")
+
+    def __init__(self, index: Node, spec: Spec, padding_idx: int | None) -> None:
+        self.index, self.spec = index, spec
+        self.padding_idx = None if padding_idx is None else padding_idx % spec.shape[0]
+
+    def backward(self, grads: Sequence[Node | None]) -> tuple[Node | None]:
+        (grad,) = grads
+        if grad is None:
+            return (None,)
+        rows = movement.reshape(self.index, shape=(prod(self.index.spec.shape),))
+        values = movement.reshape(grad, shape=(*rows.spec.shape, self.spec.shape[1]))
+        if self.padding_idx is not None:
+            column = movement.reshape(rows, shape=(*rows.spec.shape, 1))
+            padding = pointwise.eq(column, arithmetic.like(column, self.padding_idx))
+            padding = arithmetic.broadcast_to(padding, values.spec.shape)
+            values = pointwise.where(padding, pointwise.full(0, values.spec), values)
+        dense = indexing.scatter(pointwise.full(0.0, self.spec), rows, values, mode="add")
+        return (RowsNode(dense, ((rows, values, self.padding_idx),)),)
+
+    def release(self) -> bool:
+        return True
+
+
+_looked_up: Custom = Custom("EmbeddingBackward0")
+
+
+def by_rows(index: Node, weight: Node, padding_idx: int | None = None) -> Node:
+    """As embedding, with a gradient of `weight` that is known by its rows."""
+    found = embedding(index, reduce.stop_gradient(weight), padding_idx)
+    return _looked_up(found, weight, call=_Rows(index, weight.spec, padding_idx), index=0, outputs=1)
 
 
 def one_hot(index: Node, num_classes: int) -> Node:

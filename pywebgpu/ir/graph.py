@@ -385,6 +385,19 @@ class Node:
         return self.buffer is not None or not self.inputs
 
 
+class RowsNode(Node):
+    """A gradient that is zero but in some rows: it is known by them as well.
+
+    parts: numbers of rows, where one may come several times; what is added there; the number that counts as none.
+    """
+
+    __slots__ = ("parts",)
+
+    def __init__(self, dense: Node, parts: tuple[tuple[Node, Node, int | None], ...]) -> None:
+        super().__init__(dense.op, dense.inputs, dense.attrs, dense.spec, dense.requires)
+        self.parts = parts
+
+
 class FusedNode(Node):
     """All values of a Fused op; read as a value itself, it is the first one.
 

@@ -150,6 +150,8 @@ class SparseAdam(update_rule.UpdateRule):
     Against torch: dense gradients are taken too; `step` is an int there as well.
     """
 
+    sparse_gradients = "rows"
+
     def __init__(
         self,
         params: optimizer.Params,
@@ -188,8 +190,7 @@ def _touched(given: tensor.Tensor) -> tuple[tensor.Tensor, tensor.Tensor]:
     """A gradient as a dense tensor, and which of its elements it holds."""
     gradient: Any = given
     if getattr(gradient, "is_sparse", False):
-        gradient = gradient.coalesce()
-        indices = gradient.indices()
+        indices = gradient._indices()
         shape = tuple(gradient.shape)[: len(indices)]
         found = create.zeros(shape, dtype=dtypes.bool_, device=gradient.device)
         found[tuple(indices)] = True

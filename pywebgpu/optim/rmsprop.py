@@ -67,6 +67,8 @@ class Adagrad(update_rule.UpdateRule):
     step on.
     """
 
+    sparse_gradients = "dense"
+
     def __init__(
         self,
         params: optimizer.Params,

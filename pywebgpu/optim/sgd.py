@@ -12,6 +12,8 @@ class SGD(update_rule.UpdateRule):
     Source: Sutskever et al. 2013 (Nesterov's form).  Against torch: the same.
     """
 
+    sparse_gradients = "dense"
+
     def __init__(
         self,
         params: optimizer.Params,

@@ -3,7 +3,7 @@
 from importlib import import_module
 from math import log
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal
 
 from pywebgpu import dtypes, interrupts
 from pywebgpu.autodiff import grad_mode
@@ -23,6 +23,7 @@ class UpdateRule(optimizer.Optimizer):
 
     _begins_states = _takes_complex = True
     _group = numbers.Options
+    sparse_gradients: Literal["refused", "dense", "rows"] = "refused"  # or taken as dense ones, or by their rows
     _overflowed: tensor.Tensor | None = None
 
     def __init__(self, params: optimizer.Params, defaults: optimizer.Group) -> None:
@@ -56,6 +57,8 @@ class UpdateRule(optimizer.Optimizer):
         with interrupts.held(), grad_mode.set_grad_enabled(bool(self.defaults.get("differentiable"))):
             for number, group in enumerate(self.param_groups):
                 given = [parameter for parameter in group["params"] if parameter.grad is not None]
+                if self.sparse_gradients == "refused" and any(parameter.grad.is_sparse for parameter in given):
+                    raise RuntimeError(f"{type(self).__name__} does not support sparse gradients: SparseAdam does")
                 for params in self._bundles(number, given):
                     if len(params) > 1:
                         self._update_together(params, group)
@@ -114,6 +117,8 @@ class UpdateRule(optimizer.Optimizer):
 
     def _update_alone(self, parameter: tensor.Tensor, group: optimizer.Group) -> None:
         gradient: Any = parameter.grad
+        if gradient.is_sparse and self.sparse_gradients == "dense":
+            gradient = gradient.to_dense()
         gradient = -gradient if group["maximize"] else gradient
         states = self._states([parameter], group)
         if parameter.is_complex():

@@ -19,7 +19,7 @@ from pywebgpu.composites import arithmetic, wide
 from pywebgpu.devices.base import Device
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import ShapeError
-from pywebgpu.ir.graph import Composite, Movement, Node, Pointwise, Reduction, Structural, thread_state, used
+from pywebgpu.ir.graph import Composite, Movement, Node, Pointwise, Reduction, RowsNode, Structural, thread_state, used
 from pywebgpu.ops import pointwise
 from pywebgpu.runtime import executor
 from pywebgpu.runtime.storage import Storage
@@ -77,8 +77,7 @@ class TensorBase:
         made = _made(cls._kind)
         made._storage = storage = Storage(node, device)
         made._path, made._base, made._accumulator, made._cached = (), None, None, None
-        made._flag = False
-        made._grad = made._history = None
+        made._flag, made._grad, made._history = False, None, None
         if used.inference:
             if thread_state.inference:
                 made._inference, made._history = True, history.of_inference
@@ -182,8 +181,7 @@ class TensorBase:
 
     def _wrap(self) -> Callable[[Node], Tensor]:
         """What makes tensors of gradients."""
-        device, make = self._storage.device, self._kind._new
-        return lambda grad: make(grad, device)
+        return grad_accumulator.wrap(self._storage.device, self._kind._new)
 
     # Facts
 
@@ -378,7 +376,9 @@ class TensorBase:
         with _accumulating:
             if ever.captured and capture_state.capture is not None:
                 capture_state.capture.note_gradient(self, read=True)
-            if self._grad is None:
+            if type(grad) is RowsNode or (self._grad is not None and self._grad.is_sparse):
+                grad_accumulator.add_rows(self, grad, create_graph=create_graph)
+            elif self._grad is None:
                 changed()
                 self._grad = self._gradient(grad if create_graph or not grad.requires else history.cut(grad))
             elif create_graph:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from pywebgpu.autodiff import grad_mode
 from pywebgpu.errors import ShapeError
-from pywebgpu.ir.graph import Node
+from pywebgpu.ir.graph import Node, RowsNode
 from pywebgpu.ops import pointwise
-from pywebgpu.step_capture.capture import capture_state
+from pywebgpu.step_capture.capture import capture_state, ever
 
 if TYPE_CHECKING:
+    from pywebgpu.devices.base import Device
     from pywebgpu.tensor.base import TensorBase
+    from pywebgpu.tensor.tensor import Tensor
 
 Hook = Callable[..., Any]
 NO_LEAF = (
@@ -178,3 +182,28 @@ class RemovableHandle:
     def remove(self) -> None:
         self._hooks.pop(self._number, None)
         capture_state.changes += 1
+
+
+def wrap(device: Device, make: Callable[[Node, Device], Tensor]) -> Callable[[Node], Tensor]:
+    """What makes tensors of gradients."""
+    return lambda grad: of_rows(grad, device) if type(grad) is RowsNode else make(grad, device)
+
+
+def of_rows(grad: RowsNode, device: Device) -> Tensor:
+    """The sparse tensor of a gradient that is known by its rows."""
+    if ever.captured and capture_state.capture is not None:
+        capture_state.capture.reason = "a gradient is sparse, and no replay makes sparse tensors"
+    return import_module("pywebgpu.sparse").of_rows(grad, device)  # type: ignore[no-any-return]
+
+
+def add_rows(leaf: TensorBase, grad: Node, *, create_graph: bool) -> None:
+    """Adds to the gradient of a leaf, where what arrives or what is there is sparse: sparse where both are."""
+    device = leaf._storage.device
+    with grad_mode.set_grad_enabled(create_graph):
+        made = of_rows(grad, device) if type(grad) is RowsNode else leaf._gradient(grad)
+        if leaf._grad is None:
+            leaf.grad = made
+        elif leaf._grad.is_sparse or create_graph:
+            leaf.grad = leaf._grad + made
+        else:
+            leaf._grad._assign(pointwise.add(leaf._grad._node, grad))

@@ -88,7 +88,7 @@ def grad(
             )
         if node is None and materialize_grads:
             node = pointwise.full(0.0, _leaf(tensor)._node.spec)
-        made = None if node is None else _leaf(tensor)._new(node, _leaf(tensor)._storage.device)
+        made = None if node is None else _leaf(tensor)._wrap()(node)
         results.append(made if made is None or _leaf(tensor) is tensor else tensor._like(made))  # type: ignore[attr-defined]
     return tuple(results)
 

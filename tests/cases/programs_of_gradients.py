@@ -472,3 +472,51 @@ def gradients_of_scatters(torch, x, say):
         say(a.grad, s.grad)
     a.scatter_add(0, i, s).prod().backward()
     say(a.grad)
+
+
+# Sparse gradients
+
+
+@program
+def rows_that_were_looked_up_have_a_sparse_gradient(torch, x, say):
+    functional = torch.nn.functional
+    weight = (x(5, 2) / 10).requires_grad_()
+    rows = torch.tensor([[3, 1], [1, 0]])
+    (functional.embedding(rows, weight, sparse=True) * x(2, 2, 2)).sum().backward()
+    grad = weight.grad
+    say(grad.is_sparse, grad.shape, grad._nnz(), grad._indices(), grad._values(), grad.coalesce().indices())
+    say(grad.to_dense(), grad.is_coalesced())
+    functional.embedding(rows[0], weight, padding_idx=1, sparse=True).sum().backward()
+    say(weight.grad.is_sparse, weight.grad.to_dense())
+    (weight * 2).sum().backward()
+    say(weight.grad.is_sparse, weight.grad.to_dense() if weight.grad.is_sparse else weight.grad)
+    functional.embedding(rows[0], weight, sparse=True).sum().backward()
+    say(weight.grad.is_sparse, weight.grad)
+    (found,) = torch.autograd.grad(functional.embedding(rows, weight, sparse=True).sum(), weight)
+    say(found.is_sparse, found.to_dense(), functional.embedding(rows, weight, sparse=True).grad_fn.name())
+    twice = (
+        functional.embedding(rows, weight, sparse=True).sum() + functional.embedding(rows[0], weight, sparse=True).sum()
+    )
+    (found,) = torch.autograd.grad(twice, weight)
+    say(found.is_sparse, found._nnz(), found.to_dense())
+    both = functional.embedding(rows, weight, sparse=True).sum() + weight.sum()
+    say(torch.autograd.grad(both, weight)[0].is_sparse)
+
+
+@program
+def optimizers_take_sparse_gradients_or_refuse_them(torch, x, say):
+    for name in ("SGD", "Adagrad", "SparseAdam", "Adam", "AdamW", "RMSprop", "Adadelta", "NAdam"):
+        layer = torch.nn.Embedding(6, 2, padding_idx=2, sparse=True)
+        layer.weight.data.copy_(x(6, 2))
+        optimizer = getattr(torch.optim, name)(layer.parameters(), lr=0.1)
+        try:
+            for rows in ([3, 1, 3], [0, 2, 1]):
+                optimizer.zero_grad()
+                (layer(torch.tensor(rows)) * x(3, 2)).sum().backward()
+                optimizer.step()
+            say(name, (layer.weight * 1e4).round().long())
+        except RuntimeError:
+            say(name, "refused")
+    bag = torch.nn.EmbeddingBag(5, 2, mode="sum", sparse=True)
+    bag(torch.tensor([[1, 2], [2, 4]])).sum().backward()
+    say(bag.weight.grad.is_sparse, bag.weight.grad.to_dense())

@@ -36,7 +36,8 @@ def embedding(
 ) -> _T:
     """weight[input]: a row for each number; the row `padding_idx` gets no gradient.
 
-    max_norm: rows that are looked up are first scaled down, in place, to this norm. `sparse` changes nothing.
+    max_norm: rows that are looked up are first scaled down, in place, to this norm.
+    sparse: the gradient of `weight` is a sparse tensor of the rows that were looked up.
     Raises: NotImplementedError for scale_grad_by_freq.
     """
     if scale_grad_by_freq:
@@ -50,6 +51,8 @@ def embedding(
             norm = found.norm(norm_type, dim=-1, keepdim=True)
             scale = (max_norm / (norm + 1e-7)).where(norm > max_norm, norm * 0 + 1)
             weight.index_copy_(0, rows, found * scale)
+    if sparse and weight.requires_grad and _modes.is_grad_enabled():
+        return _apply(_embedding.by_rows, input, weight, padding_idx)
     return _apply(_embedding.embedding, input, weight, padding_idx)
 
 

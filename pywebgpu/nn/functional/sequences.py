@@ -68,7 +68,7 @@ def embedding_bag(
     else:
         raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}")
     numbers = input.reshape(-1).long()
-    found: _T = _rows.embedding(numbers, weight, None, max_norm, norm_type, scale_grad_by_freq)
+    found: _T = _rows.embedding(numbers, weight, None, max_norm, norm_type, scale_grad_by_freq, sparse)
     kept = numbers == numbers
     if padding_idx is not None:
         kept = numbers != padding_idx % rows
