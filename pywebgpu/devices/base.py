@@ -151,7 +151,12 @@ class Buffer:
     @property
     def may_be_written(self) -> bool:
         """Whether it is the value of one storage, and nobody else needs it."""
-        return not self.kept and [holder() is not None for holder in self._holders].count(True) == 1
+        holders = self._holders
+        if self.kept or not holders:
+            return False
+        if len(holders) == 1:  # As for nearly all: it is asked of each output of each run.
+            return holders[0]() is not None
+        return [holder() is not None for holder in holders].count(True) == 1
 
 
 class Counting:

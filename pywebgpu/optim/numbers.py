@@ -192,12 +192,14 @@ def _groups_guard(optimizer: Optimizer) -> Guard:
         if len(now) != len(groups) or any(one is not group for one, (group, _, _) in zip(now, groups, strict=True)):
             return f"{title} has other parameter groups"
         for group, params, fixed in groups:
-            if list(map(id, group["params"])) != params:
+            if [*map(id, dict.__getitem__(group, "params"))] != params:
                 return f"{title} has other parameters"
             name = _changed(group, fixed)
             if name is not None:
                 return f"{title}: {name} was {dict(fixed)[name]!r} and is {group.get(name)!r}"
-        return None if _hooks(optimizer) == hooks else f"{title} has other hooks"
+        if (hooks or any(optimizer._hooks.values())) and _hooks(optimizer) != hooks:
+            return f"{title} has other hooks"
+        return None
 
     return guard
 

@@ -24,7 +24,7 @@ from pywebgpu.ops import indexing, movement
 from pywebgpu.runtime import executor
 from pywebgpu.runtime.executor import Run
 from pywebgpu.runtime.storage import Storage, whole_of
-from pywebgpu.step_capture import garbage, gradients, guards, names, signature, survey
+from pywebgpu.step_capture import garbage, gradients, guards, names, signature, surroundings, survey
 from pywebgpu.step_capture.bindings import Fresh, Given, GradientOf, Made, Source, Taker
 from pywebgpu.step_capture.capture import Capture, capture_state
 from pywebgpu.step_capture.free_number import NotFreeError, plain
@@ -180,7 +180,9 @@ class Builder:
                     self._free_starts(at, tensor)
                 args, kwargs = call.mapped(numbers)
                 result = self._watched(function, args, kwargs)
-                if Call(args, kwargs).key != call.key:
+                after = Call(args, kwargs)
+                is_as_before = after.key == call.key and surroundings.are_same(after.numbers, numbers)
+                if not is_as_before:
                     capture.reason = "it changes what it is given (a list, a dict, requires_grad)"
                     signature.give_back((call.args, call.kwargs), (args, kwargs))
                 return result if capture.left else signature.rebuilt(result, self._own)

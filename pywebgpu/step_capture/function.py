@@ -108,8 +108,9 @@ class Compiled:
             reason = step.unfit(one, call)
             if reason is None:
                 numbers = step.other_numbers(one, call)
-                if numbers:
+                if numbers and not one.aliases:  # A copy with free numbers would not be the container itself.
                     others.append({*numbers, *step.free(one, call)})
+                if numbers:
                     reason = _words(one, call, numbers)
             if reason is None:
                 if reasons and one is not variants.last:  # Another step was the right one before.

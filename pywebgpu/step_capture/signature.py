@@ -53,9 +53,10 @@ class Call:
 
     has_history: a gradient may flow out of the call through an argument.
     kinds: the classes of what counts by its content, as far as they are not Python's own.
+    containers: those that can be written, by id, in their order.
     """
 
-    __slots__ = ("args", "has_history", "kept", "key", "kinds", "kwargs", "numbers", "tensors")
+    __slots__ = ("args", "containers", "has_history", "kept", "key", "kinds", "kwargs", "numbers", "tensors")
 
     def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.args, self.kwargs = args, kwargs
@@ -63,17 +64,19 @@ class Call:
         self.numbers: list[float] = []
         self.kept: list[Any] = []
         self.kinds: list[type] = []
+        self.containers: dict[int, int] = {}
         self.has_history = False
         state = thread_state
         modes = (state.grad, state.inference, state.autocast, dtypes.default(), devices.default_device())
-        self.key: Hashable = (modes, self._describe(args), self._describe(kwargs) if kwargs else None)
+        named = tuple([(name, self._describe(value)) for name, value in kwargs.items()])
+        self.key: Hashable = (modes, self._describe(args), named)
 
     @classmethod
     def nothing(cls) -> Call:
         """No call. It is made while files are imported, when the default device may not be known yet."""
         found = cls.__new__(cls)
         found.args, found.kwargs, found.key, found.has_history = (), {}, None, False
-        found.tensors, found.numbers, found.kept, found.kinds = [], [], [], []
+        found.tensors, found.numbers, found.kept, found.kinds, found.containers = [], [], [], [], {}
         return found
 
     def _describe(self, value: object) -> Hashable:
@@ -85,9 +88,14 @@ class Call:
         if is_number(value):
             self.numbers.append(value)
             return "number" if kind is float or kind in FREE else (kind, "number")
-        if isinstance(value, list | tuple) and (kind is list or kind is tuple):
-            return kind, tuple([self._describe(item) for item in value])
+        if kind is tuple:
+            return kind, tuple([self._describe(item) for item in value])  # type: ignore[attr-defined]
         if is_container(value):
+            known = self.containers.get(id(value))
+            if known is not None:
+                return "again", known
+            if not isinstance(value, tuple):
+                self.containers[id(value)] = len(self.containers)
             keys, items = items_of(value)
             names = tuple([self._constant(key) for key in keys])
             inside = tuple([self._describe(item) for item in items])
@@ -99,8 +107,10 @@ class Call:
         kind = type(value)
         if kind in VALUES:
             return kind, value
-        if kind is float or kind is complex or kind is range or kind is slice:
+        if kind is float or kind is complex or kind is range:
             return kind, _bits(value)
+        if kind is slice:
+            return kind, tuple([self._constant(bound) for bound in (value.start, value.stop, value.step)])  # type: ignore[attr-defined]
         if kind is tuple or kind is list or kind is dict:
             keys, items = items_of(value)
             names = tuple([self._constant(key) for key in keys]) if kind is dict else ()
@@ -212,19 +222,27 @@ def rebuilt_shapes(value: Any) -> Any:
 def rebuilt(value: object, change: Map) -> Any:
     """The same lists, tuples, dicts and dataclasses around what `change` makes of everything else.
 
-    One in which nothing changes is itself.
+    One in which nothing changes is itself, and what is there twice is one thing afterwards, too.
     """
+    return _rebuilt(value, change, {})
+
+
+def _rebuilt(value: object, change: Map, made: dict[int, Any]) -> Any:
     if not is_container(value):
         return change(value)
+    if id(value) in made:
+        return made[id(value)]
     keys, old = items_of(value)
-    items = [rebuilt(item, change) for item in old]
+    if not isinstance(value, tuple):
+        made[id(value)] = value  # Until it is known whether anything in it changes.
+    items = [_rebuilt(item, change, made) for item in old]
     if all(item is other for item, other in zip(items, old, strict=True)):
         return value
     if isinstance(value, tuple):
         return _tuple(value, items)
-    made = copy.copy(value)
-    _put(made, keys, items)
-    return made
+    made[id(value)] = copy.copy(value)
+    _put(made[id(value)], keys, items)
+    return made[id(value)]
 
 
 def copied(value: object, change: Map, known: Collection[int] = ()) -> Any:
@@ -309,7 +327,7 @@ def _tuple(value: tuple[Any, ...], items: list[Any]) -> tuple[Any, ...]:
 
 def _bits(value: object) -> Hashable:
     """What tells a value from one that is equal and another: the sign of a zero, the type of a bound."""
-    if isinstance(value, range | slice):
+    if isinstance(value, range):
         return tuple([(type(one), one) for one in (value.start, value.stop, value.step)])
     return value.hex() if type(value) is float else repr(value) if type(value) is complex else value
 

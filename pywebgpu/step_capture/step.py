@@ -18,10 +18,21 @@ from pywebgpu.step_capture.free_number import FREE
 from pywebgpu.step_capture.gradients import UNCHANGED, GivenGradients, NewGradients
 from pywebgpu.step_capture.host_program import Bound, Changed, is_same
 from pywebgpu.step_capture.signature import Call
+from pywebgpu.step_capture.surroundings import Surroundings
 from pywebgpu.tensor.base import TensorBase
 
 if TYPE_CHECKING:
     from pywebgpu.ir.graph import Spec
+
+
+@dataclass(frozen=True, slots=True)
+class _Output:
+    """Who takes an output, as storages where all of them outlive runs; the input that it is written over, if any."""
+
+    takers: tuple[Taker, ...]
+    kept: list[Storage] | None
+    spec: Spec
+    over: int | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,6 +42,7 @@ class Step:
     numbers: by argument, the floats that it is for; the others are free.
     number_indices: where in the host program the numbers of the Program are.
     known: what the signature tells apart by identity, so that it has to stay.
+    aliases: the containers among the arguments, by id and number, that its code also sees in another way.
     """
 
     run: Run
@@ -40,6 +52,7 @@ class Step:
     numbers: dict[int, float]
     sources: tuple[Source, ...]
     takers: tuple[tuple[Taker, ...], ...]
+    outputs: tuple[_Output, ...]
     n_fresh: int
     result: Any
     taps: Any
@@ -51,6 +64,7 @@ class Step:
     always: tuple[guards.Guard, ...]
     guards: tuple[guards.Guard, ...]
     known: tuple[Any, ...]
+    aliases: list[tuple[int, int]]
     outline: Any
     now: Replays
 
@@ -88,6 +102,7 @@ def made(captured: CapturedCall, current: list[Call], free: frozenset[int], *, d
         numbers={at: number for at, number in enumerate(captured.call.numbers) if at not in free},
         sources=tuple(captured.sources),
         takers=tuple(map(tuple, captured.takers)),
+        outputs=_outputs(run, captured.takers),
         n_fresh=captured.n_fresh,
         result=captured.result_template,
         taps=captured.taps_template,
@@ -102,9 +117,23 @@ def made(captured: CapturedCall, current: list[Call], free: frozenset[int], *, d
         ),
         given_gradients=captured.given_gradients,
         known=tuple(captured.call.kept),
+        aliases=_aliases(captured.call, captured.around),
         outline=captured.call.outline(),
         now=Replays(current, captured.around),
     )
+
+
+def _outputs(run: Run, takers: list[list[Taker]]) -> tuple[_Output, ...]:
+    program, over, outputs = run.program, dict(run.program.written), []
+    for at, kinds in enumerate(takers):
+        kept = [kind for kind in kinds if isinstance(kind, Storage)]
+        spec = program.slots[program.outputs[at]].spec
+        outputs.append(_Output(tuple(kinds), kept if len(kept) == len(kinds) else None, spec, over.get(at)))
+    return tuple(outputs)
+
+
+def _aliases(call: Call, around: Surroundings) -> list[tuple[int, int]]:
+    return [(at, number) for at, number in call.containers.items() if at in around.containers]
 
 
 def _are_shown(captured: CapturedCall) -> bool:
@@ -139,6 +168,8 @@ def unfit(step: Step, call: Call) -> str | None:
     for tensor, storage in zip(call.tensors, step.fixed, strict=True):
         if tensor._storage is not storage and (storage is not None or id(whole_of(tensor._storage)) in step.state):
             return "an argument is, or no longer is, a tensor that it also knows in another way"
+    if call.containers and _aliases(call, step.now.surroundings) != step.aliases:
+        return "an argument is, or no longer is, a container that it also knows in another way"
     if not step.given_gradients.are_apart(step.state):
         return "a gradient shares its memory with another tensor"
     return None
@@ -216,25 +247,23 @@ class _Memory:
 
 
 def _memory(step: Step, call: Call) -> _Memory | str:
-    program = step.run.program
-    inputs = [_input(step, source, call) for source in step.sources]
+    inputs = [source.node.buffer if type(source) is Storage else _input(step, source, call) for source in step.sources]
     if None in inputs:
         return "memory that it reads was moved"
-    leaf_of = dict(program.written)
     read = set(map(id, inputs))
     renews = bool(step.gradients.ends) and not step.gradients.are_free()
     new = {} if renews else dict(step.gradients.wholes)
     outputs: list[Buffer | None] = []
     takers: list[list[Storage]] = []
-    for at, kinds in enumerate(step.takers):
-        spec = program.slots[program.outputs[at]].spec
-        storages = [_taker(step, kind, call, new, spec) for kind in kinds]
+    for output in step.outputs:
+        over = output.over
+        storages = output.kept or [_taker(step, kind, call, new, output.spec) for kind in output.takers]
         home: Buffer | None = None
         for storage in storages:
             own = storage.home
-            if own is not None and own.may_be_written and (id(own) not in read or at in leaf_of):
+            if own is not None and (over is not None or id(own) not in read) and own.may_be_written:
                 home = own
-        if at in leaf_of and home is not inputs[leaf_of[at]]:
+        if over is not None and home is not inputs[over]:
             return "a tensor that it writes in place shares its memory with another one"
         outputs.append(home)
         takers.append(storages)
@@ -244,13 +273,12 @@ def _memory(step: Step, call: Call) -> _Memory | str:
 def _input(step: Step, source: Source, call: Call) -> Buffer:
     if isinstance(source, Buffer):
         return source
-    if isinstance(source, Storage):
-        found: Buffer = source.node.buffer
-    elif isinstance(source, GradientOf):
-        found = step.given_gradients.whole(source).node.buffer
+    if isinstance(source, Given):
+        storage = whole_of(call.tensors[source]._storage)
     else:
-        found = whole_of(call.tensors[source]._storage).node.buffer
-    return found
+        storage = step.given_gradients.whole(source) if isinstance(source, GradientOf) else source
+    buffer: Buffer = storage.node.buffer
+    return buffer
 
 
 def _taker(step: Step, kind: Taker, call: Call, new: dict[int, Storage], spec: Spec) -> Storage:
@@ -293,7 +321,7 @@ def _leave(step: Step, call: Call, values: list[Any], memory: _Memory) -> tuple[
     if changed:
         capture_state.changes += 1
     known = step.now.surroundings.containers
-    return signature.copied(step.result, make, known), signature.copied(step.taps, make, known)
+    return signature.copied(step.result, make, known), signature.copied(step.taps, make, known) if step.taps else {}
 
 
 def _tensor(template: Made, call: Call, new: dict[int, Storage], given: list[TensorBase]) -> TensorBase:

@@ -10,12 +10,13 @@ import types
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from gc import get_referents
 from itertools import chain, repeat
 from operator import is_
 from typing import Any
 
 MISSING = object()
-ATOMS = (bool, int, float, complex, str, bytes, range, slice, type(None), type(...), type(NotImplemented))
+ATOMS = (bool, int, float, complex, str, bytes, range, type(None), type(...), type(NotImplemented))
 EXACT = frozenset(ATOMS)
 
 
@@ -38,22 +39,33 @@ class Entry:
     def changed(self) -> str | None:
         """What is no longer as it was, in words. Where nothing is that counts, this is how it is from now on."""
         keys, values = self.look()
-        if self.wanted is not None or keys != self.keys or not all(map(is_, values, self.values)):
-            reason = _difference(self, dict(zip(keys, values, strict=True)))
+        if not (are_same(keys, self.keys) and are_same(values, self.values)):
+            reason = _difference(self, keys, values)
             if reason is not None:
                 return reason
-            self.keys, self.values = keys, values
+        self.keys, self.values = keys, values
         return None
 
 
-def _difference(entry: Entry, now: dict[Any, Any]) -> str | None:
-    was = dict(zip(entry.keys, entry.values, strict=True))
+def are_same(values: list[Any], others: list[Any]) -> bool:
+    """By identity, or by value where that is all there is: what a program calls equal may still be another thing."""
+    return len(values) == len(others) and all(map(_is, values, others))
+
+
+def _is(value: object, other: object) -> bool:
+    return value is other or is_same(value, other)
+
+
+def _difference(entry: Entry, keys: list[Any], values: list[Any]) -> str | None:
+    if not {type(key) for key in chain(keys, entry.keys)} <= EXACT:
+        return f"{entry.title} has other items"
+    was, now = dict(zip(entry.keys, entry.values, strict=True)), dict(zip(keys, values, strict=True))
     for key in [*was, *(key for key in now if key not in was)]:
         if entry.wanted is None or entry.wanted(key):
             old, new = was.get(key, MISSING), now.get(key, MISSING)
-            if old is not new and not is_same(old, new):
+            if not _is(old, new):
                 return f"{path(entry.title, key)} {_words(old, new)}"
-    return None if entry.wanted is not None or [*was] == [*now] else f"{entry.title} is in another order"
+    return None if entry.wanted is not None else f"{entry.title} is in another order"
 
 
 def is_same(old: Any, new: Any) -> bool:
@@ -65,11 +77,11 @@ def is_same(old: Any, new: Any) -> bool:
     if type(old) is complex:
         return repr(old) == repr(new)
     if type(old) in (range, slice):
-        return all(map(is_same, (old.start, old.stop, old.step), (new.start, new.stop, new.step)))
+        return are_same([old.start, old.stop, old.step], [new.start, new.stop, new.step])
     if type(old) in EXACT:
         return bool(old == new)
     if type(old) is tuple:
-        return len(old) == len(new) and all(a is b or is_same(a, b) for a, b in zip(old, new, strict=True))
+        return are_same([*old], [*new])
     if isinstance(old, types.MethodType):  # Python makes a new one whenever it is asked for.
         return old.__func__ is new.__func__ and old.__self__ is new.__self__
     return False
@@ -132,38 +144,39 @@ class Surroundings:
 
 def _comparison(entries: list[Entry]) -> Callable[[], bool]:
     """All entries against what they were at once, by identity, with next to nothing of Python's per entry."""
-    mappings = [entry.look.mapping for entry in entries if type(entry.look) is Mapping]
-    classes = [entry.look.mapping.values() for entry in entries if isinstance(entry.look, OwnClass)]
-    sequences = [entry.look.sequence for entry in entries if isinstance(entry.look, Sequence)]
-    lookups = [entry.look for entry in entries if isinstance(entry.look, Lookup)]
+    looks = [entry.look for entry in entries]
+    mappings = [look.mapping for look in looks if type(look) is Mapping]
+    # The attributes of a class are shown by a view, which holds nothing but the dict itself.
+    classes = [*chain.from_iterable(get_referents(look.mapping) for look in looks if isinstance(look, OwnClass))]
+    sequences = [look.sequence for look in looks if isinstance(look, Sequence)]
+    lookups = [look for look in looks if isinstance(look, Lookup)]
     attributes = [(entry, entry.look) for entry in entries if isinstance(entry.look, Attributes)]
     whole = [(entry, look) for entry, look in attributes if not any(value is MISSING for value in entry.values)]
     others = [entry for entry, _ in attributes if any(value is MISSING for value in entry.values)]
     others += [entry for entry in entries if isinstance(entry.look, Facts)]
     empty = [one for one in mappings if type(one) in (dict, OrderedDict) and not one]  # Most are, as modules' hooks.
     filled = [one for one in mappings if type(one) not in (dict, OrderedDict) or one]
-    sizes, lengths = [*map(len, filled)], [*map(len, sequences)]
-    dicts = [one for one in filled if isinstance(one, dict)]
-    named = [one for one in dicts if all(type(key) is str for key in one)]
-    views = [one for one in filled if not isinstance(one, dict)]
-    numbered = {id(one) for one in named}
-    keyed = [*views, *(one for one in dicts if id(one) not in numbered)]
+    named = [one for one in filled if type(one) is dict and all(type(key) is str for key in one)]
+    plain = {id(one) for one in named}
+    views = [one for one in filled if id(one) not in plain]  # Their order, too, is not always that of their contents.
+    holders = [*named, *sequences, *(look.thing for look in looks if isinstance(look, Inside))]
+    sizes = [*map(len, filled)]
     gets, names = [one.get for one in lookups], [one.names for one in lookups]
     missing = [repeat(MISSING)] * len(lookups)
     things = [look.thing for entry, look in whole for _ in entry.keys]
     keys = [key for entry, _ in whole for key in entry.keys]
     titles = [*chain.from_iterable(named)]
     reads: list[Callable[[], Any]] = [
-        lambda: chain.from_iterable(map(dict.values, dicts)),
-        lambda: chain.from_iterable(keyed),
-        lambda: chain.from_iterable([view.values() for view in views]),
-        lambda: chain.from_iterable(sequences),
         lambda: chain.from_iterable(map(map, gets, names, missing)),
         lambda: map(object.__getattribute__, things, keys),
-        lambda: chain.from_iterable([entry.look()[1] for entry in others]),
     ]
+    if views:
+        reads += [lambda: chain.from_iterable(views), lambda: chain.from_iterable([view.values() for view in views])]
+    if others:
+        reads.append(lambda: chain.from_iterable([entry.look()[1] for entry in others]))
     was = [[*read()] for read in reads]
-    functions = [*chain.from_iterable(classes)]
+    lengths = [*map(len, sequences)]
+    functions, held = get_referents(*classes), get_referents(*holders)
 
     def is_unchanged() -> bool:
         try:
@@ -171,7 +184,10 @@ def _comparison(entries: list[Entry]) -> Callable[[], bool]:
                 return False
             if [*chain.from_iterable(named)] != titles:  # Texts alone may be compared by value, which is faster.
                 return False
-            if [*chain.from_iterable(classes)] != functions:  # Functions are equal where they are the same.
+            if get_referents(*classes) != functions:  # Functions are equal where they are the same.
+                return False
+            holds = get_referents(*holders)
+            if len(holds) != len(held) or not all(map(is_, holds, held)):
                 return False
             return all(all(map(is_, read(), values)) for read, values in zip(reads, was, strict=True))
         except Exception:  # Another thread is changing one of them, one is gone, or it is patched with a tensor.
@@ -202,6 +218,17 @@ class Sequence:
     def __call__(self) -> tuple[list[Any], list[Any]]:
         items = [*self.sequence]
         return [*range(len(items))], items
+
+
+@dataclass(slots=True)
+class Inside:
+    """What an object that is made in C holds: what it shows to the garbage collector."""
+
+    thing: Any
+
+    def __call__(self) -> tuple[list[Any], list[Any]]:
+        held = [one for one in get_referents(self.thing) if type(one) is not types.TracebackType]
+        return [*range(len(held))], held
 
 
 @dataclass(slots=True)

@@ -11,8 +11,12 @@ random generator) is a reason why the call cannot be replayed. Code names attrib
 from __future__ import annotations
 
 import abc
+import builtins
+import datetime
+import decimal
 import functools
 import operator
+import re
 import sys
 import types
 import weakref
@@ -29,6 +33,7 @@ from pywebgpu.step_capture.surroundings import (
     Attributes,
     Entry,
     Facts,
+    Inside,
     Lookup,
     Mapping,
     OwnClass,
@@ -60,19 +65,26 @@ ABOUT = ("__annotations__", "__defaults__", "__kwdefaults__", "__code__", "__doc
 # What has no state of its own.
 STATELESS = (
     types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, types.MethodWrapperType,
-    types.GetSetDescriptorType, types.MemberDescriptorType, types.ClassMethodDescriptorType, types.GenericAlias,
-    types.UnionType, types.CodeType,
+    types.GetSetDescriptorType, types.MemberDescriptorType, types.ClassMethodDescriptorType, types.CodeType,
 )  # fmt: skip
+# Made in C, with nothing but what they hold.
+HOLDERS = (
+    property, staticmethod, classmethod, functools.partial, slice, super, types.GenericAlias, types.UnionType,
+    operator.attrgetter, operator.itemgetter, operator.methodcaller, BaseException,
+)  # fmt: skip
+# What else decides arithmetic, by module.
+CONTEXTS: dict[str, Callable[[], object]] = {
+    "decimal": lambda: repr(decimal.getcontext()),
+    "numpy": lambda: tuple(sys.modules["numpy"].geterr().values()),
+}
 # Classes made in C whose objects never change, by module.
 CONSTANT = {
-    "builtins": {"object", "super", "bool", "int", "float", "complex", "str", "bytes", "range", "slice", "tuple"},
+    "builtins": {"object", "bool", "int", "float", "complex", "str", "bytes", "range", "tuple"},
     "_collections": {"_tuplegetter"},
     "re": {"Pattern", "Match"},
-    "decimal": {"Decimal", "Context"},
+    "decimal": {"Decimal"},
     "datetime": {"date", "datetime", "time", "timedelta", "timezone", "tzinfo"},
     "types": {"SimpleNamespace"},
-    "_operator": {"attrgetter", "itemgetter", "methodcaller"},
-    "operator": {"attrgetter", "itemgetter", "methodcaller"},
     "numpy": {"ufunc", "dtype", "_ArrayFunctionDispatcher"},
 }
 
@@ -143,7 +155,9 @@ class _Walk:
             inside = [one for one in inner.pop().co_consts if isinstance(one, types.CodeType)]
             inner += [code for code in inside if id(code) not in known]
             known.update(map(id, inside))
-        return (code for code, _ in self.codes.values() if id(code) not in known)
+        return (
+            code for code, names in self.codes.values() if id(code) not in known and not watch.is_of_tuple(code, names)
+        )
 
     def _note(
         self, title: str, look: Callable[[], tuple[list[Any], list[Any]]], wanted: Callable[[Any], bool] | None = None
@@ -159,14 +173,20 @@ class _Walk:
         if id(code) not in self.met:
             self.met[id(code)] = code
             wanted, imported = watch.globals_of(code)
-            entry = self._note("", Lookup(names.get, sorted(wanted), names))
-            self.waiting.extend(zip(entry.keys, entry.values, strict=True))
+            self._look_up("", names, wanted)
+            self._look_up("", _builtins(names), [name for name in wanted if name not in names])
             if imported:
-                self._go_on(self._note("sys.modules", Lookup(sys.modules.get, sorted(imported), sys.modules)))
+                package = names.get("__package__") or ""
+                self._look_up("sys.modules", sys.modules, watch.modules_of(imported, package))
+
+    def _look_up(self, title: str, mapping: dict[str, Any], names: Collection[str]) -> None:
+        if names:
+            self._go_on(self._note(title, Lookup(mapping.get, sorted(names), mapping)))
 
     # What is met
 
     def _meet(self, title: str, value: object) -> None:
+        self._context_of(value)
         if isinstance(value, TensorBase):
             self._tensor(title, value)
         elif isinstance(value, types.FunctionType):
@@ -179,8 +199,8 @@ class _Walk:
             self._attributes(title, value, ["cell_contents"])
         elif isinstance(value, types.MethodType):
             self.waiting += [(title, value.__func__), (title, value.__self__)]
-        elif isinstance(value, property | staticmethod | classmethod | functools.partial | functools.partialmethod):
-            self._wrapper(title, value)
+        elif isinstance(value, HOLDERS):
+            self._holder(title, value)
         elif isinstance(value, dict | list | tuple | set | frozenset | deque | types.MappingProxyType):
             self._container(title, value)
         elif signature.is_array(value):
@@ -196,11 +216,23 @@ class _Walk:
         else:
             self._object(title, value)
 
+    def _context_of(self, value: object) -> None:
+        """Arithmetic that a context decides is only as it was where the context is."""
+        name = value.__name__ if isinstance(value, types.ModuleType) else type(value).__module__
+        name = value.__module__ if isinstance(value, type) else name
+        look = CONTEXTS.get(name.partition(".")[0]) if isinstance(name, str) else None
+        if look is not None and id(look) not in self.met:
+            self.met[id(look)] = look
+            self._note(name, Facts("its context", look))
+
     def _tensor(self, title: str, tensor: TensorBase) -> None:
         self.tensors.add(id(tensor))
         self._names_of(title, tensor.__dict__)
         self._slots_of(title, tensor, ignored=signature.OWN)
         self.waiting.append((type(tensor).__name__, type(tensor)))
+        for name, other in (("_base", tensor._base), ("grad", tensor._grad)):
+            if other is not None and self._sees(name) and id(other) not in self.met:
+                self._names_of(f"{title}.{name}", other.__dict__)
         if tensor._accumulator is not None:
             hooks = [*tensor._accumulator.hooks.values(), *tensor._accumulator.after.values()]
             self.waiting.extend((f"a hook of {title}", hook) for hook in hooks)
@@ -227,31 +259,32 @@ class _Walk:
 
     def _state_of(self, function: types.FunctionType) -> None:
         """What a function of the package keeps in its module: switches and tables."""
-        names = [
-            name for name in function.__code__.co_names if type(function.__globals__.get(name)) in (list, dict, set)
-        ]
-        if names:
-            self._go_on(self._note(function.__module__, Lookup(function.__globals__.get, names, function.__globals__)))
+        space = function.__globals__
+        names = [name for name in function.__code__.co_names if type(space.get(name)) in (list, dict, set)]
+        self._look_up(function.__module__, space, names)
 
     def _class(self, kind: type) -> None:
         self.is_dynamic |= id(kind) in READING
         if isinstance(kind, abc.ABCMeta):  # Which other classes it stands for.
             self._note(kind.__name__, Facts("its registered classes", abc.get_cache_token))
-        names = None if self.is_dynamic else self.names
+        # A metaclass of a library's reads what it likes, as that of enums does.
+        meta: type = type(kind)
+        is_read_elsewhere = any(map(_is_of_library, meta.__mro__))
+        names = None if self.is_dynamic or is_read_elsewhere else self.names
         for base in kind.__mro__:
             if id(base) in self.met and base is not kind:
                 continue
             self.met[id(base)] = base
             where = _origin_of(base)
             if where is USER:
-                self._attributes(base.__name__, base, ["__mro__"])
+                self._attributes(base.__name__, base, ["__mro__", *filter(self._sees, ("__name__", "__qualname__"))])
                 self.waiting.append((type(base).__name__, type(base)))
                 own = base.__dict__
                 entry = self._note(base.__name__, Mapping(own), functools.partial(_counts, own, names))
                 self._go_on(entry)
                 if "__match_args__" in own and "__match_args__" in self.names:
                     self.more.update(own["__match_args__"])
-            elif where is INTERNAL:
+            elif where is INTERNAL or _is_of_library(base):
                 own = base.__dict__
                 entry = self._note(base.__name__, OwnClass(own), functools.partial(_counts, own, names))
                 if not issubclass(base, TensorBase):
@@ -265,21 +298,23 @@ class _Walk:
         if module.__name__ in ("random", "numpy.random", "secrets"):
             self._refuse(f"it can see {module.__name__}, which says something else each time")
             return
-        names = {name for name in module.__dict__ if name in self.names and not name.startswith("__")}
+        is_own = _origin_of_name(module.__name__) is USER
+        names = {name for name in self.names if is_own or name in module.__dict__}
         if self.is_dynamic:  # By a name that stands in the code as text, or that is made up of others.
-            if _origin_of_name(module.__name__) is USER:
+            if is_own:
                 self._names_of(title, module.__dict__)
             names |= self.texts
-        self._go_on(self._note(title, Lookup(module.__dict__.get, sorted(names))))
+        self._look_up(title, module.__dict__, names)
+        if type(module) is not types.ModuleType:
+            self._parts_of(title, module)
 
-    def _wrapper(self, title: str, value: Any) -> None:
-        if isinstance(value, property):
-            inner = [value.fget, value.fset, value.fdel]
-        elif isinstance(value, staticmethod | classmethod):
-            inner = [value.__func__]
-        else:
-            inner = [value.func, value.args, value.keywords]
-        self.waiting.extend((title, one) for one in inner)
+    def _holder(self, title: str, value: object) -> None:
+        self._go_on(self._note(title, Inside(value)))
+        if isinstance(value, operator.attrgetter | operator.methodcaller):
+            names = value.__reduce__()[1]
+            self.more.update(part for text in names if isinstance(text, str) for part in text.split("."))
+        if _origin_of(type(value)) is USER:
+            self._parts_of(title, value)
 
     def _container(self, title: str, value: Any) -> None:
         if len(value) > LARGEST:
@@ -308,10 +343,10 @@ class _Walk:
                 self._refuse(f"it keeps a number in {path(entry.title, key)}")
                 if isinstance(look, Attributes):
                     object.__setattr__(look.thing, key, plain(value))
-                else:
-                    home = look.sequence if isinstance(look, Sequence) else look.mapping  # type: ignore[attr-defined]
-                    if isinstance(home, dict | list | deque):
-                        home[key] = plain(value)
+                    continue
+                home = getattr(look, "sequence", getattr(look, "mapping", None))
+                if isinstance(home, dict | list | deque):
+                    home[key] = plain(value)
         entry.keys, entry.values = look()
 
     def _array(self, title: str, array: Any) -> None:
@@ -328,18 +363,12 @@ class _Walk:
             self._refuse(f"{title} is a weak reference, which a guard would keep from ending")
         elif isinstance(value, weakref.finalize):
             self._refuse(f"{title} is a finalizer, which ends with its object")
-        elif any(map(_is_opaque, kind.__mro__)):
+        elif any(map(_is_opaque, kind.__mro__)) or not _is_plain(value):
             self._refuse(f"{title} is a {kind.__name__}, whose state cannot be looked at")
         else:
-            if isinstance(value, operator.attrgetter | operator.methodcaller):
-                self._read_by(value)
+            if isinstance(value, datetime.datetime | datetime.time):
+                self._attributes(title, value, ["tzinfo"])
             self._parts_of(title, value)
-
-    def _read_by(self, reader: operator.attrgetter[object] | operator.methodcaller) -> None:
-        """The names of attributes that an object reads of what it is given."""
-        given: tuple[object, ...] = tuple(reader.__reduce__()[1])
-        self.more.update(part for text in given if isinstance(text, str) for part in text.split("."))
-        self.waiting.extend(("", one) for one in given)
 
     def _parts_of(self, title: str, value: object) -> None:
         """An object of a program's own class: its class, its attributes, its slots."""
@@ -381,7 +410,9 @@ class _Walk:
         self._go_on(self._note(title, Lookup(own.get, sorted(names))))  # `optimizer.step = ...`, `schedule.last_epoch`
         self.waiting.append((kind.__name__, kind))
         if "param_groups" in own:
-            self._note(title, Lookup(own.get, ["param_groups", "state"]))  # Their contents guard themselves.
+            self._note(title, Lookup(own.get, ["param_groups", "state"]))  # Plain values in them guard themselves.
+            held = [item for group in value.param_groups for item in dict.items(group) if item[0] != "params"]
+            self.waiting.extend((f"{name} of {title}", one) for name, one in held if not isinstance(one, TensorBase))
             hooks = [hook for hooks in value._hooks.values() for hook in hooks.values()]
             self.waiting.extend((f"a hook of {title}", hook) for hook in hooks)
         elif kind.__module__.startswith("pywebgpu.data"):
@@ -417,7 +448,9 @@ class _Walk:
 def _counts(own: types.MappingProxyType[str, Any], names: frozenset[str] | None, name: str) -> bool:
     """Functions of a class may be called by Python itself, or by the package. names: those that are read; None: all."""
     value = own.get(name)
-    return names is None or name in names or callable(value) or hasattr(type(value), "__get__")
+    if names is None or name in names or name == "__abstractmethods__":
+        return True
+    return callable(value) or hasattr(type(value), "__get__")
 
 
 def _may_read(names: frozenset[str], name: str) -> bool:
@@ -427,6 +460,17 @@ def _may_read(names: frozenset[str], name: str) -> bool:
 def _content(named: tuple[str, types.CellType]) -> tuple[str, Any]:
     name, cell = named
     return name, attribute(cell, "cell_contents")
+
+
+def _builtins(names: dict[str, Any]) -> dict[str, Any]:
+    """What code with these globals finds where they have no such name."""
+    own = names.get("__builtins__", builtins)
+    return own if isinstance(own, dict) else vars(own)
+
+
+def _is_of_library(kind: type) -> bool:
+    """Whether a class is made in Python by the standard library or by NumPy."""
+    return _origin_of(kind) is LIBRARY and bool(kind.__flags__ & signature.HEAP) and kind.__module__ != "abc"
 
 
 def _origin_of(kind: type) -> str:
@@ -448,6 +492,13 @@ def _is_opaque(kind: type) -> bool:
         one for one in vars(kind).values() if isinstance(one, types.MethodDescriptorType | types.WrapperDescriptorType)
     ]
     return any(one.__objclass__ is kind for one in methods)  # Enums take over those of their base.
+
+
+def _is_plain(value: object) -> bool:
+    """Whether an object of a constant class holds nothing that may change."""
+    if isinstance(value, re.Match):
+        return type(value.string) in EXACT
+    return not (type(value).__module__ == "numpy.dtypes" and value.metadata)  # type: ignore[attr-defined]
 
 
 def _is_frozen(kind: type) -> bool:

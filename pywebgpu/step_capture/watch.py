@@ -16,7 +16,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import CodeType, FrameType, TracebackType
 from typing import Any, Self
@@ -93,8 +93,14 @@ PURE = frozenset(
         "zlib",
     ]
 )
-# Of those, what reads or writes the world all the same.
-WORLD = frozenset({"print", "input", "open", "id", "exec", "eval", "compile", "globals", "locals", "breakpoint"})
+# Of those, what reads or writes the world all the same, by module.
+WORLD = {
+    "builtins": {
+        "print", "input", "open", "id", "exec", "eval", "compile", "globals", "locals", "breakpoint", "__import__",
+    },
+    "numpy": {"fromfile", "tofile", "dump"},
+    "_weakref": {"getweakrefcount", "getweakrefs"},
+}  # fmt: skip
 # A method of one of these works on an object that guards look at, or that the call made.
 VALUES = (
     bool, int, float, complex, str, bytes, bytearray, memoryview, tuple, list, dict, set, frozenset, range, slice, type,
@@ -179,12 +185,32 @@ def tells_numbers_apart(code: CodeType) -> bool:
     return not (TELLING_BUILTINS.isdisjoint(code.co_names) or TELLING_BUILTINS.isdisjoint(globals_of(code)[0]))
 
 
+Import = tuple[int, str, tuple[str, ...]]  # how many levels up, the module, what is taken from it
+
+
 @functools.lru_cache(1024)
-def globals_of(code: CodeType) -> tuple[frozenset[str], frozenset[str]]:
-    """The names that code looks up as variables of its module or builtins, and the modules that it imports."""
-    found = [(one.opname, one.argval) for one in dis.get_instructions(code)]
-    looked_up = {name for op, name in found if "GLOBAL" in op or op.endswith("_NAME")}
-    return frozenset(looked_up), frozenset(name for op, name in found if op == "IMPORT_NAME")
+def globals_of(code: CodeType) -> tuple[frozenset[str], frozenset[Import]]:
+    """The names that code looks up as variables of its module or builtins, and what it imports."""
+    steps = [(one.opname, one.argval) for one in dis.get_instructions(code)]
+    looked_up = {name for op, name in steps if "GLOBAL" in op or op.endswith("_NAME")}
+    imports = [
+        (int(steps[index - 2][1]), name, tuple(steps[index - 1][1] or ()))
+        for index, (op, name) in enumerate(steps)
+        if op == "IMPORT_NAME"
+    ]
+    return frozenset(looked_up), frozenset(imports)
+
+
+def modules_of(imports: Iterable[Import], package: str) -> set[str]:
+    """The names by which code in a package finds modules that it imports, their packages among them."""
+    names = set()
+    for level, name, taken in imports:
+        above = package.rsplit(".", level - 1)[0] if level else ""
+        whole = ".".join(filter(None, (above, name)))
+        parts = whole.split(".")
+        names |= {".".join(parts[:count]) for count in range(1, len(parts) + 1)}
+        names |= {f"{whole}.{one}" for one in taken}
+    return names
 
 
 @functools.lru_cache(1024)
@@ -197,10 +223,15 @@ def names_of(code: CodeType) -> frozenset[str]:
     return frozenset({*code.co_names, *named, "__match_args__"})
 
 
+def is_of_tuple(code: CodeType, names: dict[str, Any]) -> bool:
+    """Whether code was made for a named tuple: for one of this package, too."""
+    return code.co_filename == "<string>" and str(names.get("__name__")).startswith("namedtuple_")
+
+
 def _is_generated(frame: FrameType) -> bool:
-    """Whether code without a file was made for a class: for a named tuple, or for a dataclass of this package."""
+    """Whether code without a file was made for a dataclass of this package."""
     module = str(frame.f_globals.get("__name__"))
-    return frame.f_code.co_filename == "<string>" and module.startswith(("pywebgpu.", "namedtuple_"))
+    return frame.f_code.co_filename == "<string>" and module.startswith("pywebgpu.")
 
 
 def _is_importing(frame: FrameType | None) -> bool:
@@ -318,10 +349,10 @@ def _is_pure(function: object) -> bool:
         module = type(owner).__module__
         if module == "builtins":
             return type(owner).__name__ not in ("generator", "coroutine", "async_generator")
-        return module.partition(".")[0] in PURE and module != "numpy.random"
-    if module == "builtins":
-        return getattr(function, "__name__", "") not in WORLD
-    return module.partition(".")[0] in PURE and not module.startswith("numpy.random")
+    first = module.partition(".")[0]
+    if getattr(function, "__name__", "") in WORLD.get(first, ()):
+        return False
+    return first in PURE and not module.startswith("numpy.random")
 
 
 def _is_pure_module(module: str) -> bool:

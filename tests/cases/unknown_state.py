@@ -2,12 +2,15 @@
 
 Each is run as Python runs it and compiled without audits, call by call: three times, and three times after the change.
 `call` is evaluated for each call, so what it writes out is new each time. replays: so many runs without Python, at
-least, are wanted before the change: what is understood is guarded, and not refused.
+least, are wanted before the change: what is understood is guarded, and not refused. Short ones are in
+unknown_places.txt.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 PRELUDE = """
 import abc, collections, enum, functools, operator, os, statistics, sys, types, typing, weakref
@@ -781,8 +784,7 @@ FILES = (
     Case(
         "a_file_that_is_loaded",
         """
-import tempfile
-path = os.path.join(tempfile.mkdtemp(), 'k.pt')
+path = os.path.join(folder, 'k.pt')
 torch.save(torch.tensor([2.0]), path)
 def step(x): return x * torch.load(path)
 """,
@@ -793,7 +795,7 @@ def step(x): return x * torch.load(path)
         """
 import tempfile
 from pywebgpu.utils.tensorboard import SummaryWriter
-folder = tempfile.mkdtemp()
+folder = tempfile.mkdtemp(dir=folder)
 writer = SummaryWriter(folder)
 def step(x):
     writer.add_scalar('k', 1.0, 1)
@@ -1266,4 +1268,13 @@ def call():
     ),
 )
 
-ALL = (*ARGUMENTS, *NAMES, *PACKAGE, *FILES, *SIGNATURES, *OTHERS, *COMMON)
+
+def _short() -> Iterator[Case]:
+    for text in (Path(__file__).parent / "unknown_places.txt").read_text().split("\n## ")[1:]:
+        name, *lines = text.splitlines()
+        marked = {mark: "\n".join(line[3:] for line in lines if line.startswith(mark)) for mark in ("#:", "#>")}
+        setup = "\n".join(line for line in lines if not line.startswith(("#:", "#>")))
+        yield Case(name, setup, marked["#>"], marked["#:"] or "step(x)")
+
+
+ALL = (*ARGUMENTS, *NAMES, *PACKAGE, *FILES, *SIGNATURES, *OTHERS, *COMMON, *_short())

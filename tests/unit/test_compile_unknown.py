@@ -1,14 +1,20 @@
 """What a compiled step cannot know is not replayed: state in unlikely places changes between two calls."""
 
+import decimal
+import logging
+import os
 import sys
 import types
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import pywebgpu
+from pywebgpu import nn
 from tests.cases import unknown_state
 from tests.cases.unknown_state import PRELUDE, Case
 from tests.unit.replays import audited, plain
@@ -18,46 +24,53 @@ CALLS = 3  # before the change, and after it
 
 @contextmanager
 def patching() -> Iterator[Any]:
-    """What a program changes in the package is put back."""
-    with pytest.MonkeyPatch.context() as patch:
+    """What a program changes in the package, or in Python's own modules, is put back."""
+    classes = [(kind, {*vars(kind)}) for kind in (pywebgpu.Tensor, nn.Module, nn.Linear, pywebgpu.optim.SGD)]
+    with pytest.MonkeyPatch.context() as patch, decimal.localcontext(), np.errstate(), pywebgpu.random.fork_rng():
+        patch.setattr(os, "environ", dict(os.environ))
         yield patch.setattr
+    for kind, names in classes:
+        for name in {*vars(kind)} - names:
+            delattr(kind, name)
+    logging.disable(0)
+    pywebgpu.set_grad_enabled(True)
     pywebgpu.nn.module.everywhere.clear()
     pywebgpu.set_float32_matmul_precision("highest")
 
 
-def run(case: Case, patch: Any, *, compiled: bool) -> tuple[list[str], Any, list[int]]:
+def run(case: Case, patch: Any, folder: str, *, compiled: bool) -> tuple[list[str], Any, list[int]]:
     """What each call gives, the step, and how many replays there were when the change came and at the end."""
     module = types.ModuleType(f"program_{case.name}")
     sys.modules[module.__name__] = module
     space = vars(module)
     file = f"{case.name}.program"
-    space["patch"] = patch
+    space.update(patch=patch, folder=folder)
     exec(compile(PRELUDE + case.setup, file, "exec"), space)
     step = space["step"]
     if compiled:
         step = space["step"] = pywebgpu.compile(step)
-    found, replays = [], []
+    results, replays = [], []
     call, change = compile(case.call, file, "eval"), compile(case.change, file, "exec")
     for at in range(2 * CALLS):
         if at == CALLS:
             replays.append(step.counters["replays"] if compiled else 0)
             exec(change, space)
         try:
-            found.append(repr(plain(eval(call, space))))
+            results.append(repr(plain(eval(call, space))))
         except Exception as error:
-            found.append(f"{type(error).__name__}: {error}")
+            results.append(f"{type(error).__name__}: {error}")
     del sys.modules[module.__name__]
-    return found, step, replays
+    return results, step, replays
 
 
 @pytest.mark.usefixtures("default_device")
 @pytest.mark.filterwarnings("ignore:.*captured anew:UserWarning", "ignore:.*cannot be replayed:UserWarning")
 @pytest.mark.parametrize("case", unknown_state.ALL, ids=lambda case: case.name)
-def test_a_replay_gives_what_python_gives(case: Case) -> None:
+def test_a_replay_gives_what_python_gives(case: Case, tmp_path: Path) -> None:
     with patching() as patch:
-        wanted, _, _ = run(case, patch, compiled=False)
+        wanted, _, _ = run(case, patch, str(tmp_path), compiled=False)
     with patching() as patch, audited("0"):
-        found, step, replays = run(case, patch, compiled=True)
-    assert found == wanted, step.reasons
+        results, step, replays = run(case, patch, str(tmp_path), compiled=True)
+    assert results == wanted, step.reasons
     assert replays[0] >= case.replays, step.reasons
     assert step.reasons or not step.counters["recompiles"], "a step that is recorded again says why"
