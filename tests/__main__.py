@@ -46,6 +46,16 @@ SPELLED = ["README.md", "CONTRIBUTING.md", "GLOSSARY.md", "CHANGELOG.md", "demos
 SPELLED += [*sorted(str(path) for path in (ROOT / "docs").glob("*.md")), "docs/guides", "docs/inside", "docs/start"]
 SPELLED += sorted(str(path) for path in (ROOT / "web").glob("*.*"))
 
+# They need 16-bit floats, bindings that start anywhere, or a compiler that takes many branches.
+_NAMES = (
+    "oracle/test_windows",
+    "oracle/test_half",
+    "oracle/test_amp",
+    "fuzz/test_aliasing",
+    "unit/test_kernels_of_gpus",
+)
+NEED_LAVAPIPE = [f"tests/{name}.py" for name in _NAMES]
+
 Stage = Callable[[list[str]], bool]
 
 
@@ -54,7 +64,7 @@ def unit(arguments: list[str]) -> bool:
 
 
 def gpu(arguments: list[str]) -> bool:
-    """On a GPU all in one run. Where CPUs play it, the tables by the driver that compiles fastest."""
+    """On a GPU all in one run. Where CPUs play it, by the driver that compiles fastest, but for what needs another."""
     missing = why_no_webgpu()
     if missing and not os.environ.get("CI"):
         print(f"not tested on device webgpu: {missing}")
@@ -62,12 +72,9 @@ def gpu(arguments: list[str]) -> bool:
     options = ["--only-on-devices", "--device=webgpu", *arguments]
     if len(SOFTWARE) < 2:
         return pytest(["tests/oracle", "tests/fuzz", "tests/unit"], options)
-    # They need 16-bit floats, bindings that start anywhere, or a compiler that takes many branches.
-    names = ["oracle/test_windows", "oracle/test_half", "oracle/test_amp", "fuzz/test_aliasing"]
-    needs_lavapipe = [f"tests/{name}.py" for name in names]
-    tables = ["tests/oracle", "tests/fuzz", *[f"--ignore={path}" for path in needs_lavapipe]]
-    passed = pytest(tables, options, driver="swiftshader")
-    return pytest(["tests/unit", *needs_lavapipe], options, driver="lavapipe") and passed
+    ignored = [f"--ignore={path}" for path in NEED_LAVAPIPE]
+    passed = pytest(["tests/oracle", "tests/fuzz", "tests/unit", *ignored], options, driver=fastest())
+    return pytest([*NEED_LAVAPIPE], options, driver="lavapipe") and passed
 
 
 def browser(arguments: list[str]) -> bool:
@@ -78,7 +85,8 @@ def browser(arguments: list[str]) -> bool:
 
 def pages(arguments: list[str]) -> bool:
     """The pages, one at a time: each keeps all cores busy."""
-    return pytest(["playwright_tests", "--ignore=playwright_tests/notebooks", "-n0"], arguments)
+    options = ["playwright_tests", "--ignore=playwright_tests/notebooks", "-n0"]
+    return pytest(options, arguments, driver=fastest())
 
 
 def whole_site(arguments: list[str]) -> bool:
@@ -110,7 +118,7 @@ def bridge() -> bool:
 
 def hosts(arguments: list[str], *chosen: str) -> bool:
     """The claims about hosts. The tests of a file share a worker: many ask one process several things."""
-    return pytest(["tests/hosts", "--dist=loadfile", *chosen], arguments)
+    return pytest(["tests/hosts", "--dist=loadfile", *chosen], arguments, driver=fastest())
 
 
 def inside(arguments: list[str], names: str = "native,node,chromium") -> bool:
@@ -255,6 +263,11 @@ def pytest(where: list[str], arguments: list[str], *, driver: str = "") -> bool:
     status = call([sys.executable, "-m", "pytest", "-q", "-n", "auto", *where, *options], environment)
     # 5 is "no test ran", which is right where the caller's own -k picked tests of another stage.
     return status == 0 or (status == 5 and picks(arguments))
+
+
+def fastest() -> str:
+    """The driver that compiles kernels fastest, where tests may choose one."""
+    return "swiftshader" if len(SOFTWARE) > 1 else ""
 
 
 def picks(arguments: list[str]) -> bool:

@@ -21,7 +21,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--device", default="cpu", help="devices to test, with commas between: cpu, webgpu, null")
     parser.addoption("--only-on-devices", action="store_true", help="only tests that have an argument `device`")
     sampling.add_option(parser)
-    parser.addoption("--steps", default="50", help="steps that each thread takes in test_threads.py")
+    parser.addoption("--steps", default="20", help="steps that each thread takes in test_threads.py")
     parser.addoption("--update-golden", action="store_true", help="write the golden files anew; then read their diff")
 
 
@@ -33,6 +33,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # Elsewhere a missing adapter skips; on CI that would hide half of the tests.
     if "webgpu" in asked_devices(config) and os.environ.get("CI") and devices.why_no_webgpu():
         raise pytest.UsageError(f"--device webgpu: {devices.why_no_webgpu()}")
+    sampling.set_examples(config, asked_devices(config))
 
 
 def asked_devices(config: pytest.Config) -> list[str]:

@@ -1,10 +1,16 @@
 """Which runs of tests the default run takes: those that stand for the others. `make test-all` takes all."""
 
 from collections import Counter
+from collections.abc import Sequence
+from typing import TypeVar
 
+import hypothesis
 import pytest
 
 from tests import devices
+
+EXAMPLES, FEWER = 80, 25  # random ones of a test of Hypothesis, and those of a sample where a CPU plays the GPU
+Case = TypeVar("Case")
 
 
 def add_option(parser: pytest.Parser) -> None:
@@ -13,10 +19,30 @@ def add_option(parser: pytest.Parser) -> None:
 
 def take_sample(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leaves in `items` what `--sample` takes; all of them without it, or where -k picks tests by name."""
-    if config.getoption("--sample") and not config.getoption("keyword"):
+    if is_sample(config):
         kept = sampled(items)
         config.hook.pytest_deselected(items=list(set(items) - set(kept)))
         items[:] = kept
+
+
+def is_sample(config: pytest.Config) -> bool:
+    """Whether this run takes what stands for the rest: not where -k picks tests by name."""
+    return bool(config.getoption("--sample") and not config.getoption("keyword"))
+
+
+def part(config: pytest.Config, cases: Sequence[Case], n: int, start: int = 0) -> list[Case]:
+    """What a test takes of cases that share one process: in a sample one in n, from `start` on; else all.
+
+    Another `start` on each host gives each of them cases of its own.
+    """
+    return list(cases[start::n] if is_sample(config) else cases)
+
+
+def set_examples(config: pytest.Config, names: Sequence[str]) -> None:
+    """How many examples tests/fuzz/steps.py draws. names: the devices of this run."""
+    is_slow = is_sample(config) and "webgpu" in names and devices.is_software()
+    hypothesis.settings.register_profile("pywebgpu", max_examples=FEWER if is_slow else EXAMPLES)
+    hypothesis.settings.load_profile("pywebgpu")
 
 
 def sampled(items: list[pytest.Item]) -> list[pytest.Item]:

@@ -11,9 +11,8 @@ from typing import Any
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-# Each run draws the same programs: a failure is always one's own change.
+# Each run draws the same programs: a failure is always one's own change. How many, tests/sampling.py says.
 PROFILE = settings(
-    max_examples=80,
     deadline=None,
     derandomize=True,
     database=None,

@@ -1,4 +1,4 @@
-"""Computes the calls of tests/cases/attention.py by their kernels, with gradients: `attending.py DEVICE RESULTS`."""
+"""Computes calls of tests/cases/attention.py by kernels, with gradients: `attending.py DEVICE RESULTS CALL...`."""
 
 import json
 import sys
@@ -15,10 +15,10 @@ NAMES = (
 )  # fmt: skip
 
 
-def main(name: str, results: str) -> None:
+def main(name: str, results: str, *calls: str) -> None:
     attention.STORED = 0  # Adapters that are a CPU have kernels for it, too.
     found = {
-        call: [one.float().reshape(-1).tolist() for one in outcome(CALLS[call], name, fused=True)] for call in NAMES
+        call: [one.float().reshape(-1).tolist() for one in outcome(CALLS[call], name, fused=True)] for call in calls
     }
     Path(results).write_text(json.dumps(found))
 

@@ -1,6 +1,7 @@
 """A product, attention, a norm and a softmax with their gradients, launched as on adapters that nobody has measured.
 
-`limited.py DEVICE RESULTS`: 16 KiB of workgroup memory, 256 invocations, rules of families, with subgroups and without.
+`limited.py DEVICE RESULTS ADAPTER...`: 16 KiB of workgroup memory, 256 invocations, rules of families, with subgroups
+and without.
 """
 
 import json
@@ -19,7 +20,9 @@ from pywebgpu.nn import functional
 from tests.hosts.windows import numbers
 
 LENGTH, WIDTH = 37, 48
-FAMILIES = ("", "nvidia", "intel", "arm")  # whose rules differ most: registers, and whether workgroup memory is used
+# Families whose rules differ most: in registers, and in whether workgroup memory is used.
+ADAPTERS = {"unknown": "", "nvidia": "nvidia", "intel": "intel", "arm": "arm"}
+SHUFFLING = "intel with subgroups"  # a family whose subgroups may have any size, as this adapter's do
 
 
 def trained(device: str) -> list[float]:
@@ -37,21 +40,22 @@ def trained(device: str) -> list[float]:
 def adapters(given: Features) -> dict[str, Features]:
     """By what they are called, adapters that the one that is there can play."""
     plain = replace(given, names=tuple([one for one in given.names if one != SUBGROUPS]), subgroup_sizes=(0, 0))
-    found = {name or "unknown": replace(plain, family=name, kind="", cores=0) for name in FAMILIES}
-    if SUBGROUPS in given:  # A family whose subgroups may have any size, as this adapter's do.
-        found["intel with subgroups"] = replace(given, family="intel", kind="", cores=0)
+    found = {name: replace(plain, family=family, kind="", cores=0) for name, family in ADAPTERS.items()}
+    if SUBGROUPS in given:
+        found[SHUFFLING] = replace(given, family="intel", kind="", cores=0)
     return found
 
 
-def main(name: str, results: str) -> None:
+def main(name: str, results: str, *wanted: str) -> None:
     attention.STORED = 0  # Adapters that are a CPU have kernels for it, too.
     device: Any = devices.open_device(name)
     given = device.target
     limits = replace(given.limits, workgroup_size=256, shared_bytes=16 << 10, bindings=8, emulated=False, unrolls=())
     found = {}
     for adapter, features in adapters(given.features).items():
-        device.target = replace(given, limits=limits, features=features, tuning={})
-        found[adapter] = trained(name)
+        if adapter in wanted:
+            device.target = replace(given, limits=limits, features=features, tuning={})
+            found[adapter] = trained(name)
     Path(results).write_text(json.dumps(found))
 
 

@@ -52,13 +52,18 @@ class Run:
         torch.set_rng_state(state["random"])
 
 
-def main(device: str, steps: str, checkpoint: str, start: str = "") -> None:
+def trained(device: str, steps: int, start: str = "") -> Run:
+    """A run after so many steps, from a checkpoint on where there is one."""
     run = Run(device)
     if start:
         run.restore(start)
-    while len(run.losses) < int(steps):
+    while len(run.losses) < steps:
         print(run.advance(), flush=True)
-    run.save(checkpoint)
+    return run
+
+
+def main(device: str, steps: str, checkpoint: str, start: str = "") -> None:
+    trained(device, int(steps), start).save(checkpoint)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Sums rows by every launch that shuffles in subgroups, and by its like that does not: `shuffles.py DEVICE RESULTS`.
+"""Sums rows by every launch that shuffles in subgroups, and by its like without: `shuffles.py DEVICE RESULTS SHAPE...`.
 
 Then a norm's gradients, of which those of its weights are added up while rows are walked, by launches of both kinds.
 """
@@ -47,13 +47,13 @@ def norm(device: Any, given: Any, way: str) -> list[float]:
     return [number for tensor in found for number in tensor.reshape(-1).tolist()]
 
 
-def main(name: str, results: str) -> None:
+def main(name: str, results: str, *shapes: str) -> None:
     torch.set_default_device(name)
     device: Any = devices.open_device(name)
     given = device.target
     (template,) = [one for one in templates.ALL if one.name == "rows"]
     found: list[Any] = []
-    for shape in SHAPES:
+    for shape in [SHAPES[int(index)] for index in shapes]:  # by their numbers
         x, problem = numbers(*shape), Problem(shape, layout="along")
         for chosen in template.launches(problem, given):
             if chosen.way == SHUFFLED and chosen.threads == 64 and chosen.split in SPLITS:

@@ -1,10 +1,11 @@
 """Trains the small GPT while its device is lost again and again: `surviving.py STEPS KILLS SEED RESULTS`.
 
-The device goes at KILLS random steps of an undisturbed run's STEPS, each at a random moment inside the step; the loop
+The device goes at KILLS random steps of an undisturbed run's STEPS, each at another moment inside the step; the loop
 then opens it again and goes on from the copy that it kept. Writes the losses of a run that nothing disturbs, then of an
 eager and of a compiled one that are.
 """
 
+import itertools
 import json
 import random
 import sys
@@ -97,7 +98,8 @@ def outcome(mode: str, steps: int, kills: dict[int, str]) -> dict[str, object]:
 
 def main(steps: str, kills: str, seed: str, results: str) -> None:
     draw = random.Random(int(seed))
-    chosen = {step: draw.choice(MOMENTS) for step in draw.sample(range(int(steps) - 1), int(kills))}
+    moments = itertools.cycle(draw.sample(MOMENTS, len(MOMENTS)))
+    chosen = dict(zip(draw.sample(range(int(steps) - 1), int(kills)), moments, strict=False))
     # A step that is replayed has no moment inside.
     outside = {step: "step" if moment == "backward" else moment for step, moment in chosen.items()}
     found = {

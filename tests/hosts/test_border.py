@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests import devices
+from tests import devices, sampling
 from tests.hosts.test_node import ROOT, run, script
 
 pytestmark = [
@@ -19,18 +19,19 @@ WORKLOADS = ("mlp", "gpt1")
 
 
 @pytest.fixture(scope="module")
-def measured() -> dict[str, dict[str, Any]]:
+def measured(pytestconfig: pytest.Config) -> dict[str, dict[str, Any]]:
     """What `pywebgpu bench` says, by host and workload."""
-    found = {}
+    found, names = {}, sampling.part(pytestconfig, WORKLOADS, 2)
     for host in ("native", "node"):
         options = ["--host", host, "--device", "webgpu", "--steps", "5", "--no-peers", "--json"]
-        command = [sys.executable, "-m", "pywebgpu", "bench", *WORKLOADS, *options]
+        command = [sys.executable, "-m", "pywebgpu", "bench", *names, *options]
         done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
         assert done.returncode == 0, done.stderr
         found[host] = {one["name"]: one for one in json.loads(done.stdout)}
     return found
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_a_replayed_step_crosses_twice_and_creates_nothing(name: str, measured: dict[str, dict[str, Any]]) -> None:
     """Once to run, once to read the loss."""

@@ -65,19 +65,25 @@ def test_player_goes_on_as_python_in_node(tmp_path: Path) -> None:
     assert found["step"] == 3 + exporting.STEPS
 
 
-@pytest.mark.skipif(bool(devices.why_no_webgpu()), reason=devices.why_no_webgpu())
-def test_player_goes_on_as_native_python(tmp_path: Path) -> None:
-    exporting.main(str(tmp_path))
-    wanted, found = followed(tmp_path), play(tmp_path)
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What native Python exports."""
+    if devices.why_no_webgpu():
+        pytest.skip(devices.why_no_webgpu())
+    folder = tmp_path_factory.mktemp("exported")
+    exporting.main(str(folder))
+    return folder
+
+
+def test_player_goes_on_as_native_python(exported: Path) -> None:
+    wanted, found = followed(exported), play(exported)
     assert found["losses"] == pytest.approx(wanted["losses"], abs=1e-5)
     assert found["scores"] == pytest.approx(flat(wanted["scores"]), abs=1e-5)
 
 
-@pytest.mark.skipif(bool(devices.why_no_webgpu()), reason=devices.why_no_webgpu())
-def test_python_goes_on_from_its_own_export(tmp_path: Path) -> None:
-    exporting.main(str(tmp_path))
-    wanted = followed(tmp_path)
-    player = torch.load_program(tmp_path, "webgpu")
+def test_python_goes_on_from_its_own_export(exported: Path) -> None:
+    wanted = followed(exported)
+    player = torch.load_program(exported, "webgpu")
     batches = [dict(zip(("x", "y", "scale"), batch, strict=True)) for batch in wanted["batches"]]
     assert [player.step("training", batch).item() for batch in batches] == wanted["losses"]
     assert player.run("inference", {"x": batches[0]["x"]}).tolist() == wanted["scores"]

@@ -30,7 +30,7 @@ def hold(verdicts: list[Verdict]) -> None:
     assert not [item for item in verdicts if item.kind not in (PASSED, LACKING)]
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(3, webgpu=2)
 @pytest.mark.parametrize("name", passing("operators"))
 def test_an_operator_passes_pytorchs_samples(name: str, device: str) -> None:
     hold(list(operators.judge(operators.entries()[name], torch.float32, device, MOST)))

@@ -29,6 +29,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str, A
     return found
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("device", ["cpu", "null"])
 @pytest.mark.parametrize("name", workloads.WORKLOADS)
 def test_a_workload_gives_all_numbers(name: str, device: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -54,6 +55,7 @@ def test_a_workload_gives_all_numbers(name: str, device: str, capsys: pytest.Cap
         assert one["loss_last"] == one["loss_first"]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("precision", ["amp", "amp-bfloat16"])
 def test_mixed_precision_is_measured(precision: str, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["gpt1", "mlp", "--device", "cpu", "--steps", "3", "--no-peers", "--compiled"]
@@ -63,7 +65,7 @@ def test_mixed_precision_is_measured(precision: str, capsys: pytest.CaptureFixtu
         assert other["loss_last"] == pytest.approx(one["loss_last"], rel=0.02)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("name", ["resnet18", "resnet18-224", "mobilenet", "mobilenet-224", "vit", "lstm"])
 def test_networks_on_pictures_compile(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     (one,) = run(capsys, name, "--device", "null", "--steps", "1", "--compiled", "--no-peers")
@@ -86,6 +88,7 @@ def test_a_compiled_step_gives_the_same_numbers(name: str, device: str, capsys: 
         assert one[key] == eager[key]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", workloads.WORKLOADS)
 def test_losses_are_those_of_the_peer(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     (one,) = run(capsys, name, "--device", "cpu", "--steps", "1")

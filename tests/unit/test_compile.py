@@ -101,6 +101,7 @@ OPTIMIZERS: dict[str, Callable[..., Any]] = {
 }
 
 
+@pytest.mark.one_in(webgpu=3)
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_every_rule_counts_its_steps_on(name: str, device: str) -> None:
     expected, _, _ = losses(device, OPTIMIZERS[name], 12, compiled=False)

@@ -335,6 +335,7 @@ HOST = (
 )
 
 
+@pytest.mark.one_in(webgpu=2)
 @pytest.mark.filterwarnings("ignore:.*captured anew:UserWarning", "ignore:.*cannot be replayed:UserWarning")
 @pytest.mark.parametrize("program", HOST, ids=lambda program: program.__name__)
 def test_steps_equal_eager_ones(program: Program, device: str) -> None:

@@ -63,6 +63,7 @@ def run(case: Case, patch: Any, folder: str, *, compiled: bool) -> tuple[list[st
     return results, step, replays
 
 
+@pytest.mark.one_in(webgpu=3)
 @pytest.mark.usefixtures("default_device")
 @pytest.mark.filterwarnings("ignore:.*captured anew:UserWarning", "ignore:.*cannot be replayed:UserWarning")
 @pytest.mark.parametrize("case", unknown_state.ALL, ids=lambda case: case.name)

@@ -31,29 +31,33 @@ step = torch.compile(lambda a: (a * 2).sum())
 """
 
 
-def outcome(child: str, start: str = START) -> tuple[int, str]:
-    """The status and the output of a forked process that has 30 seconds; the parent goes on as before."""
+def outcomes(*children: str, start: str = START) -> list[str]:
+    """What processes that are forked one after the other print and end with, each within 30 seconds.
+
+    After each of them the parent goes on as before.
+    """
     text = f"""{start}
-if (child := os.fork()) == 0:
-    signal.alarm(30)
-    exec({child!r})
-    sys.exit(7)
-status = os.waitpid(child, 0)[1]
-assert x.tolist() == [2.0] * 3, x
-assert pending.tolist() == [7.0] * 3, pending
-sys.exit(os.waitstatus_to_exitcode(status))
+for program in {children!r}:
+    if (child := os.fork()) == 0:
+        signal.alarm(30)
+        exec(program)
+        sys.exit(7)
+    status = os.waitpid(child, 0)[1]
+    assert x.tolist() == [2.0] * 3, x
+    assert pending.tolist() == [7.0] * 3, pending
+    print("ended with", os.waitstatus_to_exitcode(status), flush=True)
 """
     root = str(Path(__file__).parents[2])
     environment = os.environ | {"PYTHONPATH": root}
     done = subprocess.run(
         [sys.executable, "-c", text], capture_output=True, text=True, env=environment, check=False, timeout=120
     )
-    assert not done.stderr, done.stderr
-    return done.returncode, done.stdout
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    return done.stdout.splitlines()
 
 
-def test_every_use_of_the_parents_device_raises_at_once() -> None:
-    child = f"""
+def test_every_use_of_the_parents_device_raises_at_once_and_device_cpu_goes_on() -> None:
+    uses = f"""
 for use in {USES!r}:
     try:
         eval(use)
@@ -62,20 +66,17 @@ for use in {USES!r}:
         assert "forked" in str(error) and "spawn" in str(error) and "cpu" in str(error), error
 print(torch.webgpu.is_available(), torch.webgpu.device_count())
 """
-    assert outcome(child) == (7, "False 0\n")
-
-
-def test_device_cpu_goes_on() -> None:
-    child = """
+    on_cpu = """
 print((on_cpu + torch.ones(3, device="cpu")).tolist(), [step(on_cpu).item() for _ in range(3)])
 """
-    assert outcome(child) == (7, "[4.0, 4.0, 4.0] [18.0, 18.0, 18.0]\n")
-
-
-def test_finalizers_leave_the_parents_driver_alone() -> None:
-    assert outcome("del x, pending; gc.collect(); devices.close('webgpu'); print('gone')") == (7, "gone\n")
+    ending = "del x, pending; gc.collect(); devices.close('webgpu'); print('gone')"  # The parent's driver stays.
+    printed = ["False 0", "[4.0, 4.0, 4.0] [18.0, 18.0, 18.0]", "gone"]
+    assert outcomes(uses, on_cpu, ending) == [line for text in printed for line in (text, "ended with 7")]
 
 
 def test_a_process_may_open_what_its_parent_did_not() -> None:
     start = START.replace('"webgpu"', '"cpu"').partition("step =")[0]
-    assert outcome("print((torch.ones(2, device='webgpu') + 1).tolist())", start) == (7, "[2.0, 2.0]\n")
+    assert outcomes("print((torch.ones(2, device='webgpu') + 1).tolist())", start=start) == [
+        "[2.0, 2.0]",
+        "ended with 7",
+    ]

@@ -47,6 +47,7 @@ def trained(library: Any, rule: str, **made: Any) -> tuple[list[float], Any, Any
     )
 
 
+@pytest.mark.one_in(webgpu=3)
 @pytest.mark.parametrize("rule", [rule for rule in RULES if rule != "dampened"])  # Torch dampens all but the first.
 def test_every_rule_skips_as_torchs(rule: str, device: str) -> None:
     if device == "null":

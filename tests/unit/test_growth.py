@@ -52,7 +52,7 @@ def calls(layers: int) -> int:
 
 def test_twice_the_layers_cost_twice_the_calls() -> None:
     calls(2)  # What is found once in a process is known then.
-    few, some, many = calls(4), calls(8), calls(16)
+    few, some, many = calls(2), calls(4), calls(8)
     assert many - some <= 2.1 * (some - few)
 
 
@@ -90,6 +90,7 @@ def steps_that_compile(rule: str, options: dict[str, Any], device: str, *, count
 OTHERS = {"ASGD": 1, "Adafactor": 2}
 
 
+@pytest.mark.one_in(webgpu=4)
 @pytest.mark.parametrize("name", RULES)
 def test_an_eager_loop_compiles_its_step_once(name: str, device: str) -> None:
     """Whatever the rule remembers: its first step is the Program of the others."""

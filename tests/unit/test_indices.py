@@ -87,7 +87,7 @@ def seen(monkeypatch: pytest.MonkeyPatch, device: str) -> Any:
     program_cache.clear()
 
 
-@pytest.mark.one_in(webgpu=4)
+@pytest.mark.one_in(webgpu=8)
 @pytest.mark.parametrize("block", BLOCKS, ids=str)
 def test_products_stay_inside(block: Any, device: str, seen: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     gpu: Any = devices.open_device(device)
@@ -109,6 +109,7 @@ def test_products_stay_inside(block: Any, device: str, seen: list[str], monkeypa
         seen.clear()
 
 
+@pytest.mark.one_in(webgpu=3)
 @pytest.mark.parametrize("name", SEEN)
 def test_attention_stays_inside(name: str, device: str, seen: list[str]) -> None:
     call = CALLS[name]

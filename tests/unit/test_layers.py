@@ -160,9 +160,10 @@ def _imports(file: Path) -> Iterator[Import]:
         elif isinstance(node, ast.Import):
             for alias in node.names:
                 yield Import(alias.name, node.lineno, late, typing)
-        late = late or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        late = late or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         typing = typing or (isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"))
-        waiting += [(child, late, typing) for child in ast.iter_child_nodes(node)]
+        children = [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr)]
+        waiting += [(child, late, typing) for child in children]
 
 
 def is_module(name: str) -> bool:

@@ -87,6 +87,7 @@ def run(library: Any, name: str, lengths: list[int], *, with_state: bool, sort: 
     )
 
 
+@pytest.mark.one_in(webgpu=4)
 @pytest.mark.parametrize("with_state", [False, True])
 @pytest.mark.parametrize("lengths", LENGTHS)
 @pytest.mark.parametrize("name", LAYERS)

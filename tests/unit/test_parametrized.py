@@ -86,6 +86,7 @@ def trained(library: Any, name: str) -> Any:
     return model, [np.asarray(one.detach().cpu().numpy()) for one in [*found, *model.state_dict().values()]]
 
 
+@pytest.mark.one_in(webgpu=3)
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_changed_layer_trains_as_torchs(name: str) -> None:
     (ours, found), (theirs, wanted) = trained(pywebgpu, name), trained(torch, name)
@@ -164,6 +165,7 @@ def orthogonal(library: Any, kind: str, orthogonal_map: str | None, trivial: boo
     return [one.detach().cpu().numpy() for one in (model.weight, chain.original.grad)]
 
 
+@pytest.mark.one_in(webgpu=4)
 @pytest.mark.parametrize("trivial", [True, False])
 @pytest.mark.parametrize("orthogonal_map", [None, "matrix_exp", "cayley", "householder"])
 @pytest.mark.parametrize("kind", ["Linear", "Square", "Wide"])

@@ -67,7 +67,7 @@ def operand(rng: np.random.Generator, batches: int, rows: int, columns: int, let
     return (values, x) if letter == "n" else (values.transpose(0, 2, 1), x.transpose(1, 2))
 
 
-@pytest.mark.one_in(webgpu=4)
+@pytest.mark.one_in(webgpu=8)
 @pytest.mark.parametrize("block", BLOCKS, ids=str)
 def test_every_block_multiplies(block: Block, device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if device == "cpu":
@@ -92,7 +92,7 @@ def test_every_block_multiplies(block: Block, device: str, monkeypatch: pytest.M
     program_cache.clear()
 
 
-@pytest.mark.one_in(webgpu=4)
+@pytest.mark.one_in(webgpu=8)
 @pytest.mark.parametrize("block", BLOCKS[::2], ids=str)
 def test_blocks_add_up_their_operands(block: Block, device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if device == "cpu":

@@ -13,7 +13,7 @@ from pywebgpu import devices
 from pywebgpu.runtime import executor
 from tests.unit.test_suballocation import train
 
-ROUNDS = 10_000
+ROUNDS = 3_000
 
 
 @pytest.fixture

@@ -20,9 +20,10 @@ from pywebgpu.runtime import executor, program_cache
 
 PACKAGE = str(Path(torch.__file__).parent)
 SETTLED = 70  # calls after which the next audit is far
+BARELY = 10  # calls after which the next six are none
 
 
-def training(device: str, layers: int = 1, rows: int = 8) -> Callable[[], Any]:
+def training(device: str, layers: int = 1, rows: int = 8, settled: int = SETTLED) -> Callable[[], Any]:
     torch.manual_seed(0)
     inner = [part for _ in range(layers) for part in (nn.Linear(16, 16), nn.GELU(), nn.LayerNorm(16))]
     model = nn.Sequential(*inner, nn.Linear(16, 4)).to(device)
@@ -37,7 +38,7 @@ def training(device: str, layers: int = 1, rows: int = 8) -> Callable[[], Any]:
         optimizer.step()
         return loss.detach()
 
-    for _ in range(SETTLED):
+    for _ in range(settled):
         step()
     return step
 
@@ -93,15 +94,15 @@ def test_a_replay_runs_none_of_the_compiler_and_builds_no_text(device: str) -> N
 
 def test_the_calls_of_a_replay_grow_no_faster_than_the_model(device: str) -> None:
     counts = []
-    for layers in (4, 8, 16):
-        step = training(device, layers)
+    for layers in (2, 4, 8):
+        step = training(device, layers, settled=BARELY)
         counts.append(min(sum(calls[1] for calls in profiled(step).values()) for _ in range(3)))
     assert counts[2] - counts[1] <= 2.2 * max(counts[1] - counts[0], 20), counts
 
 
 @pytest.mark.parametrize("device", ["webgpu", "null"])
 def test_a_dispatch_of_a_replay_costs_the_host_less_than_a_tenth_of_a_millisecond(device: str) -> None:
-    step, counters = training(device, layers=4), devices.open_device(device).counters
+    step, counters = training(device, layers=2, settled=BARELY), devices.open_device(device).counters
     taken = []
     for _ in range(20):
         torch.webgpu.synchronize(device)
@@ -140,7 +141,7 @@ def test_lengths_of_sequences_take_no_more_than_the_longest() -> None:
     train(100)
     gc.collect()
     live, scratch = opened.counters["live_bytes"], opened.counters["scratch_bytes"]
-    for length in (*range(1, 100, 9), 100):
+    for length in (1, 37, 64, 99, 100):
         train(length)
     gc.collect()
     assert opened.counters["live_bytes"] <= live

@@ -4,7 +4,7 @@ import functools
 import types
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -113,13 +113,13 @@ def methods(recorder: Recorder) -> Iterator[None]:
                 setattr(pywebgpu.Tensor, name, value)
 
 
-def collect() -> dict[str, Found]:
+def collect(tables: Mapping[str, Sequence[Case]] = TABLES) -> dict[str, Found]:
     """Every name that a case calls on device cpu, with what it was given and gave."""
     recorder = Recorder()
     spy = Spy(pywebgpu, "", recorder)
     with warnings.catch_warnings(), methods(recorder), default_device(pywebgpu, "cpu"):
         warnings.simplefilter("ignore")
-        for case in (case for cases in TABLES.values() for case in cases):
+        for case in (case for cases in tables.values() for case in cases):
             run(case, spy)
     with warnings.catch_warnings(), default_device(pywebgpu, "cpu"):
         warnings.simplefilter("ignore")

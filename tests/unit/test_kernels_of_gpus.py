@@ -1,0 +1,85 @@
+"""Kernels as GPUs have them, on whatever is there: also where a CPU plays the GPU, which has others.
+
+Apart from test_templates.py because not every software driver compiles them.
+"""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pywebgpu as torch
+from pywebgpu import devices
+from pywebgpu.kernels import templates
+from pywebgpu.kernels.target import Features
+from pywebgpu.nn import functional
+from pywebgpu.ops import scattering
+from pywebgpu.runtime import program_cache
+from tests.unit.test_templates import Subject, data, halves, launched, values
+
+ROWS: dict[str, Subject] = {
+    "held": lambda device: data(device, 5, 768).softmax(-1),
+    "held_odd": lambda device: functional.layer_norm(data(device, 70, 67), (67,), data(device, 67)),
+    "held_in_part": lambda device: data(device, 3, 1028).log_softmax(-1),
+    "in_strips": lambda device: [(x := data(device, 3, 20004)).softmax(-1), x.amax(-1), x.sum(-1), x.argmin(-1)],
+    "in_strips_odd": lambda device: data(device, 2, 20003).softmax(-1),
+    "columns": lambda device: [(x := data(device, 601, 37)).sum(0), x.prod(0), x.argmax(0)],
+    "both_ends": lambda device: data(device, 6, 9, 70).sum((0, 2)),
+    "halves": lambda device: (x := halves(device, 9, 2056)) - x.amax(1, keepdim=True),
+    "halves_odd": lambda device: (x := halves(device, 9, 2050)) - x.amax(1, keepdim=True),
+    "loss": lambda device: differentiated_loss(data(device, 7, 3001), torch.arange(7).to(device) * 400),
+}
+
+
+def differentiated_loss(x: Any, classes: Any) -> Any:
+    loss = functional.cross_entropy(x.requires_grad_(), classes)
+    loss.backward()
+    return loss, x.grad
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_rows_are_folded_on_a_gpu_as_on_device_cpu(name: str, device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where a CPU plays the GPU, which visits columns one by one."""
+    opened: Any = devices.open_device(device)
+    if device == "cpu":
+        pytest.skip("device cpu has no kernels")
+    limits = replace(opened.target.limits, emulated=False)
+    monkeypatch.setattr(opened, "target", replace(opened.target, limits=limits))
+    program_cache.clear()
+    for one, wanted in zip(values(ROWS[name](device)), values(ROWS[name]("cpu")), strict=True):
+        np.testing.assert_allclose(one, wanted, rtol=1e-5, atol=1e-4)
+    program_cache.clear()
+
+
+def written(columns: int, updates: int, different: int) -> Subject:
+    """Rows added and written by number, some of which are not numbers."""
+
+    def subject(device: str) -> Any:
+        rows, x = (torch.arange(updates).to(device) * 5 % 23) % different, data(device, 9000, columns)
+        y = data(device, updates, columns)
+        y[1, -1] = math.nan
+        return x.index_add(0, rows, y), x.index_reduce(0, rows, y, "amax"), x.index_copy(0, rows[:2], y[:2])
+
+    return subject
+
+
+@pytest.mark.parametrize("shape", [(36, 70, 20), (1028, 33, 2), (33, 30, 1), (34, 300, 3)], ids=str)
+def test_few_rows_are_added_on_a_gpu_as_on_device_cpu(
+    shape: tuple[int, int, int], device: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: Any = devices.open_device(device)
+    if device == "cpu":
+        pytest.skip("device cpu has no kernels")
+    monkeypatch.setattr(scattering, "FEW", 1024)
+    limits = replace(opened.target.limits, emulated=False)
+    features = Features(family="nvidia", translator=opened.target.features.translator)
+    monkeypatch.setattr(opened, "target", replace(opened.target, limits=limits, features=features))
+    expected = values(written(*shape)("cpu"))
+    template = next(one for one in templates.ALL if one.name == "scatter_few")
+    for at in range(3):
+        with launched(template, at):
+            found = values(written(*shape)(device))
+            for one, wanted in zip(found, expected, strict=True):
+                np.testing.assert_allclose(one, wanted, rtol=1e-5, atol=1e-4)
