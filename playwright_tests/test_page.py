@@ -15,6 +15,7 @@ MISSING = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("what", MISSING)
 def test_page_says_what_is_missing(page: Page, address: str, what: str, troubles: list[str]) -> None:
     """It would train on the CPU, but for NumPy, which these tests' Pyodide lacks: then nothing asks to train."""

@@ -84,8 +84,8 @@ def browser(arguments: list[str]) -> bool:
 
 
 def pages(arguments: list[str]) -> bool:
-    """The pages, one at a time: each keeps all cores busy."""
-    options = ["playwright_tests", "--ignore=playwright_tests/notebooks", "-n0"]
+    """The pages, in a browser a core: Python in a page keeps one busy."""
+    options = ["playwright_tests", "--ignore=playwright_tests/notebooks", "--dist=worksteal"]
     return pytest(options, arguments, driver=fastest())
 
 

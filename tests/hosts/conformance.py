@@ -33,6 +33,7 @@ from tests.oracle import oracle
 
 WITHOUT_NUMPY = "needs pywebgpu.devices.cpu"  # what who asks for device cpu is told where stand_in.py is NumPy
 EVERY = 25  # without --all: one case in so many, and the first of each first word of a name
+SHARED = 2  # with --shared: of those, one in so many
 
 Tables = dict[str, dict[str, Case]]  # the cases of each area, by name
 
@@ -248,7 +249,9 @@ def main(arguments: Sequence[str]) -> bool:
     parser.add_argument("areas", nargs="*", metavar="AREA", help=f"all if none; there are {', '.join(AREAS)}")
     parser.add_argument("--hosts", default=",".join(HOSTS), help="with commas between; default: %(default)s")
     parser.add_argument("--all", action="store_true", help=f"every case, and not one in {EVERY}")
-    parser.add_argument("--shared", action="store_true", help="each case on one of the hosts, in turns")
+    parser.add_argument(
+        "--shared", action="store_true", help=f"one case in {SHARED} of these, and each on one of the hosts"
+    )
     parser.add_argument("-k", default="", metavar="PATTERN", help="only cases whose name holds it, and all of those")
     options = parser.parse_args(arguments)
     asked = options.hosts.split(",")
@@ -262,6 +265,7 @@ def main(arguments: Sequence[str]) -> bool:
     passed = not (missing and os.environ.get("CI"))
     if hosts:
         tables = choose(options.areas or AREAS, f"*{options.k}*", all_cases=options.all or bool(options.k))
+        tables = share(tables, 0, SHARED) if options.shared else tables
         found = conformance(hosts, tables, shared=options.shared)
         for host, counts in found.items():
             for failure in total(counts).failed:
