@@ -16,7 +16,6 @@ import datetime
 import decimal
 import functools
 import operator
-import re
 import sys
 import types
 import weakref
@@ -24,7 +23,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
-from pywebgpu.step_capture import signature, watch
+from pywebgpu.step_capture import kinds, signature, watch
 from pywebgpu.step_capture.capture import Capture
 from pywebgpu.step_capture.free_number import FREE, plain
 from pywebgpu.step_capture.surroundings import (
@@ -48,7 +47,6 @@ from pywebgpu.tensor.base import TensorBase
 LARGEST = 1000  # items of a container that are looked at
 BYTES = 1 << 16  # of an array that are looked at
 MOST = 50_000  # entries in all
-LIBRARIES = sys.stdlib_module_names | {"builtins", "numpy"}
 # Attributes and methods of modules that the package itself reads.
 OWN = frozenset({"training", "_parameters", "_buffers", "_modules", "forward", "_call", "__call__", "_forward"})
 BASES = frozenset({"Module", "StateDict", "ModuleTree", "object"})  # of every module
@@ -62,30 +60,10 @@ STATE_DICT = frozenset(
     {"_non_persistent_buffers_set", "_state_dict_hooks", "_state_dict_pre_hooks", "_load_pre_hooks", "_load_post_hooks"}
 )
 ABOUT = ("__annotations__", "__defaults__", "__kwdefaults__", "__code__", "__doc__", "__name__", "__qualname__")
-# What has no state of its own.
-STATELESS = (
-    types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, types.MethodWrapperType,
-    types.GetSetDescriptorType, types.MemberDescriptorType, types.ClassMethodDescriptorType, types.CodeType,
-)  # fmt: skip
-# Made in C, with nothing but what they hold.
-HOLDERS = (
-    property, staticmethod, classmethod, functools.partial, slice, super, types.GenericAlias, types.UnionType,
-    operator.attrgetter, operator.itemgetter, operator.methodcaller, BaseException,
-)  # fmt: skip
 # What else decides arithmetic, by module.
 CONTEXTS: dict[str, Callable[[], object]] = {
     "decimal": lambda: repr(decimal.getcontext()),
     "numpy": lambda: tuple(sys.modules["numpy"].geterr().values()),
-}
-# Classes made in C whose objects never change, by module.
-CONSTANT = {
-    "builtins": {"object", "bool", "int", "float", "complex", "str", "bytes", "range", "tuple"},
-    "_collections": {"_tuplegetter"},
-    "re": {"Pattern", "Match"},
-    "decimal": {"Decimal"},
-    "datetime": {"date", "datetime", "time", "timedelta", "timezone", "tzinfo"},
-    "types": {"SimpleNamespace"},
-    "numpy": {"ufunc", "dtype", "_ArrayFunctionDispatcher"},
 }
 
 
@@ -199,7 +177,7 @@ class _Walk:
             self._attributes(title, value, ["cell_contents"])
         elif isinstance(value, types.MethodType):
             self.waiting += [(title, value.__func__), (title, value.__self__)]
-        elif isinstance(value, HOLDERS):
+        elif isinstance(value, kinds.HOLDERS):
             self._holder(title, value)
         elif isinstance(value, dict | list | tuple | set | frozenset | deque | types.MappingProxyType):
             self._container(title, value)
@@ -210,7 +188,7 @@ class _Walk:
         elif isinstance(value, functools._lru_cache_wrapper):
             self._refuse(f"{title} keeps what it returned before, which cannot be looked at")
             self.waiting.append((title, value.__wrapped__))
-        elif isinstance(value, STATELESS):
+        elif isinstance(value, kinds.STATELESS):
             self.is_dynamic |= id(value) in READING
             self.waiting.append((title, getattr(value, "__self__", None)))
         else:
@@ -269,13 +247,13 @@ class _Walk:
             self._note(kind.__name__, Facts("its registered classes", abc.get_cache_token))
         # A metaclass of a library's reads what it likes, as that of enums does.
         meta: type = type(kind)
-        is_read_elsewhere = any(map(_is_of_library, meta.__mro__))
+        is_read_elsewhere = any(map(kinds.is_of_library, meta.__mro__))
         names = None if self.is_dynamic or is_read_elsewhere else self.names
         for base in kind.__mro__:
             if id(base) in self.met and base is not kind:
                 continue
             self.met[id(base)] = base
-            where = _origin_of(base)
+            where = kinds.origin_of(base)
             if where is USER:
                 self._attributes(base.__name__, base, ["__mro__", *filter(self._sees, ("__name__", "__qualname__"))])
                 self.waiting.append((type(base).__name__, type(base)))
@@ -284,7 +262,7 @@ class _Walk:
                 self._go_on(entry)
                 if "__match_args__" in own and "__match_args__" in self.names:
                     self.more.update(own["__match_args__"])
-            elif where is INTERNAL or _is_of_library(base):
+            elif where is INTERNAL or kinds.is_of_library(base):
                 own = base.__dict__
                 entry = self._note(base.__name__, OwnClass(own), functools.partial(_counts, own, names))
                 if not issubclass(base, TensorBase):
@@ -298,7 +276,7 @@ class _Walk:
         if module.__name__ in ("random", "numpy.random", "secrets"):
             self._refuse(f"it can see {module.__name__}, which says something else each time")
             return
-        is_own = _origin_of_name(module.__name__) is USER
+        is_own = kinds.origin_of_module(module.__name__) is USER
         names = {name for name in self.names if is_own or name in module.__dict__}
         if self.is_dynamic:  # By a name that stands in the code as text, or that is made up of others.
             if is_own:
@@ -313,7 +291,7 @@ class _Walk:
         if isinstance(value, operator.attrgetter | operator.methodcaller):
             names = value.__reduce__()[1]
             self.more.update(part for text in names if isinstance(text, str) for part in text.split("."))
-        if _origin_of(type(value)) is USER:
+        if kinds.origin_of(type(value)) is USER:
             self._parts_of(title, value)
 
     def _container(self, title: str, value: Any) -> None:
@@ -332,7 +310,7 @@ class _Walk:
             self._go_on(self._note(title, Sequence(value)))
         if isinstance(value, defaultdict):
             self._attributes(title, value, ["default_factory"])
-        if _origin_of(type(value)) is USER:
+        if kinds.origin_of(type(value)) is USER:
             self._parts_of(title, value)
 
     def _put_back(self, entry: Entry) -> None:
@@ -357,13 +335,13 @@ class _Walk:
 
     def _object(self, title: str, value: object) -> None:
         kind = type(value)
-        if _origin_of(kind) is INTERNAL:
+        if kinds.origin_of(kind) is INTERNAL:
             self._object_of_the_package(title, value)
         elif isinstance(value, weakref.ref):
             self._refuse(f"{title} is a weak reference, which a guard would keep from ending")
         elif isinstance(value, weakref.finalize):
             self._refuse(f"{title} is a finalizer, which ends with its object")
-        elif any(map(_is_opaque, kind.__mro__)) or not _is_plain(value):
+        elif any(map(kinds.is_opaque, kind.__mro__)) or not kinds.is_plain(value):
             self._refuse(f"{title} is a {kind.__name__}, whose state cannot be looked at")
         else:
             if isinstance(value, datetime.datetime | datetime.time):
@@ -377,7 +355,9 @@ class _Walk:
         self._attributes(title, value, ["__class__"] if names is MISSING else ["__class__", "__dict__"])
         self.waiting.append((kind.__name__, kind))
         if names is not MISSING:
-            is_read_here = any(_origin_of(base) is not USER and base.__name__ not in BASES for base in kind.__mro__)
+            is_read_here = any(
+                kinds.origin_of(base) is not USER and base.__name__ not in BASES for base in kind.__mro__
+            )
             ignored = {one for one in MANAGED if "param_groups" in names and not self._sees(one)}
             self._names_of(title, names, are_all_wanted=is_read_here, ignored=ignored)
         self._slots_of(title, value)
@@ -395,7 +375,7 @@ class _Walk:
         if kind.__name__ == "Compiled":
             self.waiting.append((title, value.function))
             return
-        if _is_frozen(kind) and not hasattr(value, "__dict__"):
+        if kinds.is_frozen(kind) and not hasattr(value, "__dict__"):
             return
         own = getattr(value, "__dict__", {})
         if "param_groups" in own:
@@ -466,41 +446,3 @@ def _builtins(names: dict[str, Any]) -> dict[str, Any]:
     """What code with these globals finds where they have no such name."""
     own = names.get("__builtins__", builtins)
     return own if isinstance(own, dict) else vars(own)
-
-
-def _is_of_library(kind: type) -> bool:
-    """Whether a class is made in Python by the standard library or by NumPy."""
-    return _origin_of(kind) is LIBRARY and bool(kind.__flags__ & signature.HEAP) and kind.__module__ != "abc"
-
-
-def _origin_of(kind: type) -> str:
-    return _origin_of_name(kind.__module__ if isinstance(kind.__module__, str) else "")
-
-
-def _origin_of_name(module: str) -> str:
-    first = module.partition(".")[0]
-    return INTERNAL if first in ("pywebgpu", "torch") else LIBRARY if first in LIBRARIES else USER
-
-
-def _is_opaque(kind: type) -> bool:
-    """Whether objects of a class, which is made in C, have a state that is not in their attributes."""
-    if kind.__name__ in CONSTANT.get(kind.__module__, ()) or issubclass(kind, BaseException):
-        return False
-    if kind.__module__ in ("typing", "types", "abc", "_abc", "enum"):
-        return False
-    methods = [
-        one for one in vars(kind).values() if isinstance(one, types.MethodDescriptorType | types.WrapperDescriptorType)
-    ]
-    return any(one.__objclass__ is kind for one in methods)  # Enums take over those of their base.
-
-
-def _is_plain(value: object) -> bool:
-    """Whether an object of a constant class holds nothing that may change."""
-    if isinstance(value, re.Match):
-        return type(value.string) in EXACT
-    return not (type(value).__module__ == "numpy.dtypes" and value.metadata)  # type: ignore[attr-defined]
-
-
-def _is_frozen(kind: type) -> bool:
-    params = getattr(kind, "__dataclass_params__", None)
-    return params is not None and params.frozen

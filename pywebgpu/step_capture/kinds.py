@@ -1,0 +1,73 @@
+"""Of what kind an object is: whose class it has, and whether all of its state can be looked at."""
+
+from __future__ import annotations
+
+import functools
+import operator
+import re
+import sys
+import types
+
+from pywebgpu.step_capture import signature
+from pywebgpu.step_capture.surroundings import EXACT
+from pywebgpu.step_capture.watch import INTERNAL, LIBRARY, USER
+
+LIBRARIES = sys.stdlib_module_names | {"builtins", "numpy"}
+# What has no state of its own.
+STATELESS = (
+    types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, types.MethodWrapperType,
+    types.GetSetDescriptorType, types.MemberDescriptorType, types.ClassMethodDescriptorType, types.CodeType,
+)  # fmt: skip
+# Made in C, with nothing but what they hold.
+HOLDERS = (
+    property, staticmethod, classmethod, functools.partial, slice, super, types.GenericAlias, types.UnionType,
+    operator.attrgetter, operator.itemgetter, operator.methodcaller, BaseException,
+)  # fmt: skip
+# Classes made in C whose objects never change, by module.
+CONSTANT = {
+    "builtins": {"object", "bool", "int", "float", "complex", "str", "bytes", "range", "tuple"},
+    "_collections": {"_tuplegetter"},
+    "re": {"Pattern", "Match"},
+    "decimal": {"Decimal"},
+    "datetime": {"date", "datetime", "time", "timedelta", "timezone", "tzinfo"},
+    "types": {"SimpleNamespace"},
+    "numpy": {"ufunc", "dtype", "_ArrayFunctionDispatcher"},
+}
+
+
+def origin_of(kind: type) -> str:
+    return origin_of_module(kind.__module__ if isinstance(kind.__module__, str) else "")
+
+
+def origin_of_module(module: str) -> str:
+    first = module.partition(".")[0]
+    return INTERNAL if first in ("pywebgpu", "torch") else LIBRARY if first in LIBRARIES else USER
+
+
+def is_of_library(kind: type) -> bool:
+    """Whether a class is made in Python by the standard library or by NumPy."""
+    return origin_of(kind) is LIBRARY and bool(kind.__flags__ & signature.HEAP) and kind.__module__ != "abc"
+
+
+def is_opaque(kind: type) -> bool:
+    """Whether objects of a class, which is made in C, have a state that is not in their attributes."""
+    if kind.__name__ in CONSTANT.get(kind.__module__, ()) or issubclass(kind, BaseException):
+        return False
+    if kind.__module__ in ("typing", "types", "abc", "_abc", "enum"):
+        return False
+    methods = [
+        one for one in vars(kind).values() if isinstance(one, types.MethodDescriptorType | types.WrapperDescriptorType)
+    ]
+    return any(one.__objclass__ is kind for one in methods)  # Enums take over those of their base.
+
+
+def is_plain(value: object) -> bool:
+    """Whether an object of a constant class holds nothing that may change."""
+    if isinstance(value, re.Match):
+        return type(value.string) in EXACT
+    return not (type(value).__module__ == "numpy.dtypes" and value.metadata)  # type: ignore[attr-defined]
+
+
+def is_frozen(kind: type) -> bool:
+    params = getattr(kind, "__dataclass_params__", None)
+    return params is not None and params.frozen
