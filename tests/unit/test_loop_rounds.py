@@ -67,6 +67,8 @@ SUBJECTS: dict[str, Callable[[], Any]] = {
     "a product along a long axis": lambda: leaf(64, MILLION) @ leaf(MILLION, 64),
     "a product along 32,768": lambda: leaf(64, 32_768) @ leaf(32_768, 64),
     "attention to many keys": lambda: attended(64, 262_144),
+    "attention of many to many": lambda: attended(65_536, 65_536),
+    "attention of many to many more": lambda: attended(4096, 262_144),
 }
 
 

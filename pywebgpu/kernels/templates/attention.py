@@ -27,6 +27,7 @@ TILES = (
 BACKWARD = ((32, 32, 128), (16, 16, 64), (32, 16, 64), *TILES[6:])
 BUSY = 20_000  # invocations that keep a device busy
 FEW, MANY = 8, 64  # rows of the query that are not worth a tile, keys that take long one tile after the other
+LONGEST = 1 << 18  # keys that one invocation goes along there, a few at a time, for all heads that share them
 STORED = 1  # Where a CPU plays the GPU, scores are stored up to this share of its largest buffer.
 RESULTS = 128  # numbers of rows of results that an invocation keeps: half of its registers, or so many
 
@@ -54,8 +55,8 @@ class AttentionTemplate(FusedTemplate):
         span = key.spec.shape[2]
         if length < FEW and span > MANY:
             return False
-        scores = 4 * batches * heads * length * span
-        if _is_cpu(target) and scores <= STORED * target.limits.buffer_bytes:
+        scores, rounds = 4 * batches * heads * length * span, max(length, span) * heads // key.spec.shape[1]
+        if _is_cpu(target) and (scores <= STORED * target.limits.buffer_bytes or rounds > LONGEST):
             return False
         return bool(self._tiles((width, value.spec.shape[3]), target))
 

@@ -183,8 +183,9 @@ class Gradients:
         """Of a tile: rows of query and key, and rows of value and gradient."""
         build, tile, lanes = self.build, self.tile, self.lanes
         found = [tiles.zeros(tile.high, tile.wide, F32, build) for _ in range(2)]
-        tiles.multiply(found[0], own, lanes.rows, other, lanes.columns, build)
-        tiles.multiply(found[1], own_value, lanes.rows, other_value, lanes.columns, build)
+        steps = self.call.steps(tile)
+        tiles.multiply(found[0], own, lanes.rows, other, lanes.columns, steps, build)
+        tiles.multiply(found[1], own_value, lanes.rows, other_value, lanes.columns, steps, build)
         return found[0], found[1]
 
     def _row(self, batch: Sym, head: Sym, query: Expr, grads: Operand, place: Expr) -> tuple[Expr, Expr]:

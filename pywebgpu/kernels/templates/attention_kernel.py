@@ -74,7 +74,8 @@ class Forward:
             self.scores.draw(self.first, start)
             build.barrier()
             scores = tiles.zeros(high, wide, F32, build)
-            tiles.multiply(scores, self.query, self.lanes.rows, self.key, self.lanes.columns, build)
+            steps = call_.steps(tile)
+            tiles.multiply(scores, self.query, self.lanes.rows, self.key, self.lanes.columns, steps, build)
             self._fold(scores, start)
             build.barrier()
             places = [place for place, _ in self.vectors]

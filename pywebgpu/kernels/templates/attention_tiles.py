@@ -40,6 +40,7 @@ FOUR = Type("f32", 4)
 # 0.092 ms and the driver 0.74 s, 4 take 0.096 ms and 0.40 s, 2 take 0.100 ms, 1 takes 0.119 ms.
 STEPS = 4
 LOOPED = "attention"  # in Limits.unrolls
+ROUNDS = 1 << 15  # of the loops of one invocation, from which all of a product is written out: adapters may end loops
 APART = 2  # vectors between rows of weights; they hold what dropout keeps of a row: see attention_scores.py
 
 
@@ -149,6 +150,12 @@ class Call:
         left, right = self.window
         found: list[Expr] = [] if right is None else [_moved(start + columns, -right) > _moved(first, right)]
         return found if left is None else [*found, _moved(first + rows, -left) > _moved(start, left)]
+
+    def steps(self, tile: Tile) -> int:
+        """Steps of a product that a loop has written out."""
+        whole = max(self.width, self.value_width) // 4
+        tiles = max(self.length, self.span) // tile.columns * self.groups
+        return max(whole, STEPS) if tiles * (1 + 2 * whole // STEPS) > ROUNDS else STEPS
 
     @property
     def vector(self) -> int:
@@ -280,10 +287,11 @@ def multiply(
     rows: Sequence[Expr],
     right: Operand,
     columns: Sequence[Expr],
+    steps: int,
     build: Builder,
 ) -> None:
-    """results[i][j] += left's row i times right's row j."""
-    steps = 1 if LOOPED in build.limits.unrolls else STEPS
+    """results[i][j] += left's row i times right's row j. steps: written out in each round of a loop."""
+    steps = 1 if LOOPED in build.limits.unrolls and steps == STEPS else steps
     whole = left.width // 4
     looped = whole // steps * steps if whole > steps else 0
 
