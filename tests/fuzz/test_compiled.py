@@ -98,7 +98,7 @@ def not_frozen() -> Iterator[None]:
     gc.unfreeze()
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(2, webgpu=3)
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_random_programs_do_what_python_does(chunk: int, device: str) -> None:
     """`python -m tests fuzz-steps` runs as many as one likes."""

@@ -86,10 +86,17 @@ def ours(device: str) -> list[float]:
     return train(library, model, device)
 
 
-def test_the_first_losses_are_torchs(device: str) -> None:
+def test_what_is_learnt_is_what_torch_learns(device: str) -> None:
+    """Rounding grows from step to step, so the whole curve is held to a looser bound than its beginning."""
     if device == "null":
         pytest.skip("device null computes no values")
-    assert ours(device)[:CLOSE_STEPS] == pytest.approx(reference()[1][:CLOSE_STEPS], rel=1e-3)
+    losses, theirs = ours(device), reference()[1]
+    assert losses[:CLOSE_STEPS] == pytest.approx(theirs[:CLOSE_STEPS], rel=1e-3)
+    assert losses == pytest.approx(theirs, rel=1e-2)
+    assert losses[-1] < 0.6 * losses[0]
+    if device == "webgpu":
+        assert losses[:CLOSE_STEPS] == pytest.approx(ours("cpu")[:CLOSE_STEPS], rel=1e-3)
+        assert losses == pytest.approx(ours("cpu"), rel=1e-2)
 
 
 def test_every_gradient_is_torchs(device: str) -> None:
@@ -106,19 +113,3 @@ def test_every_gradient_is_torchs(device: str) -> None:
     assert ours.keys() == theirs.keys()
     for name, wanted in theirs.items():
         np.testing.assert_allclose(ours[name], wanted, rtol=1e-4, atol=1e-6, err_msg=name)
-
-
-def test_what_is_learnt_is_what_torch_learns(device: str) -> None:
-    """Rounding grows from step to step, so the whole curve is held to a looser bound."""
-    if device == "null":
-        pytest.skip("device null computes no values")
-    losses, theirs = ours(device), reference()[1]
-    assert losses == pytest.approx(theirs, rel=1e-2)
-    assert losses[-1] < 0.6 * losses[0]
-
-
-def test_both_devices_agree(device: str) -> None:
-    if device != "webgpu":
-        pytest.skip("device cpu is the other side")
-    assert ours("webgpu")[:CLOSE_STEPS] == pytest.approx(ours("cpu")[:CLOSE_STEPS], rel=1e-3)
-    assert ours("webgpu") == pytest.approx(ours("cpu"), rel=1e-2)

@@ -18,6 +18,7 @@ def outcome(torch: Any, expression: str, data: Any, device: str) -> Any:
         return error
 
 
+@pytest.mark.one_in(webgpu=3)
 @pytest.mark.filterwarnings("ignore:index_reduce")
 @pytest.mark.parametrize("expression", integers.EXPRESSIONS)
 def test_a_result_is_torchs_or_does_not_fit(expression: str, device: str) -> None:

@@ -79,7 +79,7 @@ def default_device(device: str) -> Any:
     pywebgpu.set_default_device(before)
 
 
-@pytest.mark.one_in(webgpu=8)
+@pytest.mark.one_in(2, webgpu=8)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("text", [*ARITHMETIC, *STORED])
 def test_a_number_is_taken_as_by_torch(device: str, text: str, dtype: str) -> None:

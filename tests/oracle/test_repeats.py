@@ -22,6 +22,7 @@ def test_names_are_found() -> None:
     assert {case.name for case in REPEATED} == NAMES
 
 
+@pytest.mark.one_in(webgpu=2)
 @oracle.parametrize(REPEATED)
 def test_two_runs_give_the_same_bits(case: Case, device: str) -> None:
     oracle.skip_without_meaning(case, device)

@@ -29,7 +29,7 @@ def small_bindings(monkeypatch: pytest.MonkeyPatch, device: str) -> Any:
     return opened
 
 
-@pytest.mark.one_in(webgpu=6)
+@pytest.mark.one_in(webgpu=12)
 @pytest.mark.parametrize(
     "case",
     [

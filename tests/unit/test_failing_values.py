@@ -17,6 +17,7 @@ from pywebgpu.ops import pointwise
 from pywebgpu.runtime import executor, state
 from pywebgpu.tensor.apply import apply
 
+NEAR = 1e-3  # as near as a software driver's sine is
 BAD = replace(pointwise.sin, name="bad", wgsl="sin({0} /* bad */)")  # As sin, where nothing makes it fail.
 ERRORS = (
     OverflowError, MemoryError, ValueError, KeyError, struct.error, IndexError, RuntimeError, DeviceError, CompileError,
@@ -72,8 +73,8 @@ def test_it_is_raised_at_each_read_of_that_value_alone(device: str, place: str, 
                 value.tolist()
             assert (good * 2).tolist() == [4.0] * 3
         assert (x * 5).tolist() == [5.0] * 3
-    assert wrong.tolist() == pytest.approx([0.841471] * 3)
-    assert after.tolist() == pytest.approx([1.682942] * 3)
+    assert wrong.tolist() == pytest.approx([0.841471] * 3, rel=NEAR)
+    assert after.tolist() == pytest.approx([1.682942] * 3, rel=NEAR)
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -102,7 +103,7 @@ def test_writes_in_place_happen_once(device: str, place: str) -> None:
         assert before.tolist() == [10.0] * 3
         x.mul_(3)
         assert x.tolist() == [6.0] * 3
-    assert wrong.tolist() == pytest.approx([0.841471] * 3), "of the value that x had"
+    assert wrong.tolist() == pytest.approx([0.841471] * 3, rel=NEAR), "of the value that x had"
 
 
 def test_a_step_that_runs_out_of_memory_leaves_what_it_reads(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,7 +133,7 @@ def test_an_interrupt_keeps_the_work(device: str, place: str) -> None:
             good.tolist()
         assert good.tolist() == [4.0] * 3
     assert x.tolist() == [2.0] * 3
-    assert wrong.tolist() == pytest.approx([0.909297] * 3)
+    assert wrong.tolist() == pytest.approx([0.909297] * 3, rel=NEAR)
 
 
 def test_an_interrupt_while_values_run_apart_keeps_the_work(device: str) -> None:
@@ -147,7 +148,7 @@ def test_an_interrupt_while_values_run_apart_keeps_the_work(device: str) -> None
         good.tolist()
     assert {id(storage) for storage in executor.pending(devices.open_device(device))} >= {id(wrong._storage)}
     assert good.tolist() == [2.0] * 3
-    assert wrong.tolist() == pytest.approx([0.841471] * 3)
+    assert wrong.tolist() == pytest.approx([0.841471] * 3, rel=NEAR)
 
 
 def train(device: str, disturb: Callable[[Any], object], *, compiled: bool = False) -> list[float]:

@@ -87,7 +87,7 @@ def seen(monkeypatch: pytest.MonkeyPatch, device: str) -> Any:
     program_cache.clear()
 
 
-@pytest.mark.one_in(webgpu=8)
+@pytest.mark.one_in(webgpu=16)
 @pytest.mark.parametrize("block", BLOCKS, ids=str)
 def test_products_stay_inside(block: Any, device: str, seen: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     gpu: Any = devices.open_device(device)

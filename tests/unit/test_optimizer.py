@@ -259,6 +259,7 @@ def trained(name: str, module: Any, n_steps: int = 10, device: str = "cpu") -> t
     return params, optimizer
 
 
+@pytest.mark.one_in(webgpu=3)
 @pytest.mark.parametrize("name", RULES)
 def test_ten_steps_are_torchs(name: str, device: str) -> None:
     found = values(trained(name, create, device=device)[0])

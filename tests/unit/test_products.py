@@ -67,7 +67,7 @@ def operand(rng: np.random.Generator, batches: int, rows: int, columns: int, let
     return (values, x) if letter == "n" else (values.transpose(0, 2, 1), x.transpose(1, 2))
 
 
-@pytest.mark.one_in(webgpu=8)
+@pytest.mark.one_in(webgpu=16)
 @pytest.mark.parametrize("block", BLOCKS, ids=str)
 def test_every_block_multiplies(block: Block, device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if device == "cpu":
