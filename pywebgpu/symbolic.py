@@ -145,7 +145,7 @@ def constant(value: int) -> Sym:
 ZERO = constant(0)
 
 
-@lru_cache(65536)
+@lru_cache(4096)
 def variable(name: str, size: int, low: int = 0) -> Sym:
     """A variable with values low..low+size-1; of one value, that value."""
     return constant(low) if size == 1 else Sym(((Var(name, low, low + max(size, 1) - 1), 1),), 0)
@@ -155,7 +155,7 @@ def _order(term: tuple[Atom, int]) -> tuple[int, str]:
     return (-term[1], term[0].key)
 
 
-@lru_cache(65536)
+@lru_cache(4096)
 def _sum(a: Sym, b: Sym) -> Sym:
     found: dict[Atom, int] = dict(a.terms)
     for atom, factor in b.terms:
@@ -197,7 +197,7 @@ def _join_nested(found: dict[Atom, int], atom: Remainder, factor: int) -> dict[A
     return joined
 
 
-@lru_cache(65536)
+@lru_cache(4096)
 def _divide(e: Sym, by: int) -> Sym:
     if by == 1:
         return e
@@ -235,7 +235,7 @@ def _shared_factor(e: Sym, by: int) -> int:
     return shared
 
 
-@lru_cache(65536)
+@lru_cache(4096)
 def _remainder(e: Sym, by: int) -> Sym:
     if by == 1:
         return ZERO
@@ -257,7 +257,7 @@ def _remainder(e: Sym, by: int) -> Sym:
     return Sym(((Remainder(e + _lift(e, by) * by, by), 1),), 0)
 
 
-@lru_cache(65536)
+@lru_cache(4096)
 def flatten(coords: tuple[Sym, ...], shape: Shape) -> Sym:
     """Coordinates -> position in row-major order."""
     found: dict[Atom, int] = {}
@@ -270,7 +270,7 @@ def flatten(coords: tuple[Sym, ...], shape: Shape) -> Sym:
     return _make(found, const)
 
 
-@lru_cache(65536)
+@lru_cache(4096)
 def unflatten(position: Sym, shape: Shape) -> tuple[Sym, ...]:
     """Position in row-major order -> coordinates."""
     out: list[Sym] = []

@@ -6,10 +6,10 @@ import os
 import struct
 from array import array
 from collections import OrderedDict, deque
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
-from weakref import WeakValueDictionary
+from weakref import WeakValueDictionary, ref
 
 from pywebgpu.compiler.program import Dispatch, Program, Slot
 from pywebgpu.devices import native_shader
@@ -29,6 +29,10 @@ ALIGNED = 64  # words: where blocks of host numbers may begin
 # Multiplications: what takes a fast GPU a millisecond, in which a host reads a value and prepares the next run.
 LONG = 2 * 10**10
 GROUPS = 32  # bind groups kept for a step
+# Bytes of WGSL whose pipelines a device keeps: for each, llvmpipe takes 300 bytes of memory and SwiftShader 60.
+TEXTS = {"cpu": 1 << 17}
+TEXTS_OF_A_GPU = 1 << 22
+RECENT = 8  # Programs that keep their pipelines however long their texts are: those that ran last
 
 
 Bound = tuple[list[Any], list[Any]]  # the bind groups of a run, and the buffers of its outputs
@@ -48,6 +52,11 @@ class Pipelines:
 
     def __len__(self) -> int:
         return len(self._found)
+
+    @property
+    def text_bytes(self) -> int:
+        """Of all texts whose pipelines are there."""
+        return sum([len(wgsl) for wgsl, _ in list(self._found)])
 
     def begin(self, kernel: Kernel) -> None:
         """Starts to compile, in a thread, what the next `get` asks for: drivers take up to a second for a long text."""
@@ -95,6 +104,36 @@ class Pipelines:
             raise CompileError(f"{kernel.name}: the shader does not compile: {error}\n{text}") from error
 
 
+class Residents:
+    """The Programs that have their pipelines, the least recently run first. The device's lock is held in every call.
+
+    A driver keeps what it made of each text: memory of the process that no pool counts. So others may hold as many
+    Programs as they like, and one that ran long ago gets its pipelines again when it runs again.
+    """
+
+    def __init__(self, pipelines: Pipelines, text_bytes: int) -> None:
+        self._pipelines, self._text_bytes = pipelines, text_bytes
+        self._loaded: OrderedDict[int, ref[Loaded]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return sum(loaded() is not None for loaded in self._loaded.values())
+
+    def add(self, loaded: Loaded) -> None:
+        """It has its pipelines now."""
+        self._loaded = OrderedDict((number, one) for number, one in self._loaded.items() if one() is not None)
+        self._loaded[id(loaded)] = ref(loaded)
+
+    def ran(self, loaded: Loaded) -> None:
+        self._loaded.move_to_end(id(loaded))
+
+    def surplus(self) -> Iterator[Loaded]:
+        """Those whose pipelines are too many. Each is to lose its own before the next is asked for."""
+        while len(self._loaded) > RECENT and self._pipelines.text_bytes > self._text_bytes:
+            loaded = self._loaded.popitem(last=False)[1]()
+            if loaded is not None:
+                yield loaded
+
+
 class Loaded:
     """A Program on one opening of a device: pipelines, scratch, the uniform of host numbers, bind groups."""
 
@@ -107,11 +146,11 @@ class Loaded:
         fault: GPUBuffer,
         counters: dict[str, int],
     ) -> None:
-        self.program, self.pipelines, self.chunks = program, pipelines, chunks
+        self.program, self.chunks = program, chunks
         self.uniform: GPUBuffer | None = None
         self.gpu, self._device, self._fault, self._counters = fault._device, device, fault, counters
         steps = [step for step in program.steps if isinstance(step, Dispatch)]
-        self.pipelines_of_steps = [pipelines[step.kernel] for step in steps]
+        self.give(pipelines)
         self.grids = [program.kernels[step.kernel].grid for step in steps]
         self._scratch = {buffer: chunk.buffer for buffer, chunk in chunks.items()}
         self.numbers = b""
@@ -136,6 +175,20 @@ class Loaded:
         self.pack = struct.Struct(
             "<" + "".join({"f32": "f", "i32": "i", "u32": "I"}[str(d.compute)] for d in program.numbers)
         )
+
+    def give(self, pipelines: list[Any]) -> None:
+        """The pipelines of its kernels."""
+        self.pipelines: list[Any] | None = pipelines
+        self.pipelines_of_steps = [pipelines[step.kernel] for step in self.program.steps if isinstance(step, Dispatch)]
+
+    def unload(self) -> None:
+        """Without its pipelines and what was made for them. What was encoded ahead was dropped."""
+        self.pipelines, self.pipelines_of_steps = None, []
+        self._bound.clear()
+        self._groups = [None] * len(self._groups)
+        for kept in self._kept:
+            kept.clear()
+        self.past.clear()
 
     def uniform_words(self, packed: bytes) -> bytes:
         """What the uniform holds, of the host numbers in their order."""
@@ -205,6 +258,7 @@ class Loaded:
         entries = [{"binding": at, "resource": resource} for at, resource in enumerate(resources)]
         self._counters["bind_groups_created"] += 1
         self._counters["ffi_calls"] += 2
+        assert self.pipelines is not None
         layout = self.pipelines[step.kernel].get_bind_group_layout(0)
         return self.gpu.create_bind_group(layout=layout, entries=entries)
 

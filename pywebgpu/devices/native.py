@@ -24,7 +24,7 @@ from pywebgpu.compiler.program import Program
 from pywebgpu.devices import adapters, native_pass, native_read, transcode, tunings
 from pywebgpu.devices import features as adapter_features
 from pywebgpu.devices.base import GONE, RECOVER, Blocking, Buffer, Counting, check_room, check_supported
-from pywebgpu.devices.loaded import Loaded, Pipelines
+from pywebgpu.devices.loaded import TEXTS, TEXTS_OF_A_GPU, Loaded, Pipelines, Residents
 from pywebgpu.devices.pool import Chunk, Pool, Scratch
 from pywebgpu.devices.reader import FAULT_BYTES, Ahead, Reader
 from pywebgpu.devices.timing import Stamps, Timing, Waiting
@@ -42,7 +42,7 @@ from pywebgpu.numbers import too_wide
 from pywebgpu.settings import settings
 
 if TYPE_CHECKING:
-    from wgpu import GPUAdapter, GPUBuffer, GPUCommandEncoder, GPUDevice, GPUQueue
+    from wgpu import GPUAdapter, GPUBuffer, GPUCommandEncoder, GPUComputePipeline, GPUDevice, GPUQueue
 
     from pywebgpu.devices.base import Bytes, Handle
 
@@ -98,6 +98,7 @@ class NativeDevice(Blocking, Counting):
         self._scratch = Scratch(self._pool)
         self._staging = Pool(lambda size: self._create(size, STAGING), self._destroy, budget=64 << 20)
         self._pipelines = Pipelines(self._gpu, self._counters, [adapter_features.NATIVE[name] for name in features])
+        self._residents = Residents(self._pipelines, TEXTS.get(profile.kind, TEXTS_OF_A_GPU))
         self._fault = self._create(FAULT_BYTES, STORAGE)
         way = native_read.chosen(profile.kind)
         self._reader = Reader(self._gpu, self._staging, self._fault, self._counters, way)
@@ -277,10 +278,7 @@ class NativeDevice(Blocking, Counting):
         with self.lock:
             self._check_open()
             self._take_back()
-            try:
-                pipelines = self._pipelines.get(program.kernels)
-            except CompileError as error:
-                self._refuse(error)
+            pipelines = self._pipelines_of(program)
             chunks = self._scratch.take({b: program.sizes[b] for b in program.scratch})
             self._counters["scratch_bytes"] = self._scratch.nbytes
             self._count_peak()
@@ -288,7 +286,21 @@ class NativeDevice(Blocking, Counting):
             if loaded.words:
                 loaded.uniform = self._create(WORD * len(loaded.words), UNIFORM)
             self._unloaded.watch(loaded, self._gpu, [*chunks.values()], loaded.uniform, loaded.ahead)
+            self._make_resident(loaded)
             return loaded
+
+    def _pipelines_of(self, program: Program) -> list[GPUComputePipeline]:
+        try:
+            return self._pipelines.get(program.kernels)
+        except CompileError as error:
+            self._refuse(error)
+
+    def _make_resident(self, loaded: Loaded) -> None:
+        """It has its pipelines now; those lose theirs that are too many then."""
+        self._residents.add(loaded)
+        for surplus in self._residents.surplus():
+            self._reader.drop(surplus)
+            surplus.unload()
 
     def _unload(self, gpu: GPUDevice, chunks: list[Chunk], uniform: GPUBuffer | None, ahead: list[Ahead]) -> None:
         """Takes back what a Program had that nobody has any more."""
@@ -310,6 +322,10 @@ class NativeDevice(Blocking, Counting):
                 raise DeviceLostError(f"{self.name}: {GONE}")
             start = time.perf_counter()
             program = loaded.program
+            if loaded.pipelines is None:
+                loaded.give(self._pipelines_of(program))
+                self._make_resident(loaded)
+            self._residents.ran(loaded)
             made: dict[int, Buffer] = {}
             handles: dict[int, Any] = {}
             for slot, buffer in zip(program.inputs, inputs, strict=True):

@@ -43,7 +43,7 @@ def below(node: Node) -> Node:
     return node
 
 
-@lru_cache(65536)
+@lru_cache(4096)
 def read_at(start: Sym, shape: Shape, chain: Chain) -> Sym | None:
     """The flat index of the producer's element that is read for the consumer's element `start`."""
     at = unflatten(start, shape)

@@ -3,11 +3,13 @@
 import gc
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import pywebgpu as torch
 from pywebgpu import devices
+from pywebgpu.devices import loaded
 from pywebgpu.runtime import program_cache
 from tests.devices import open_another, why_no_webgpu
 
@@ -24,6 +26,33 @@ def compute(n: int) -> None:
 def resident() -> int:
     """Bytes of this process in memory."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+
+def test_programs_that_ran_long_ago_lose_their_pipelines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And get them again where they run again, whoever has them: the cache of programs, or a captured step."""
+    program_cache.clear()
+    open_another(NAME)
+    opened: Any = devices.open_device(NAME)
+    monkeypatch.setattr(loaded, "RECENT", 2)
+    monkeypatch.setattr(opened._residents, "_text_bytes", 0)
+    weight = torch.ones(3, device=NAME)
+
+    @torch.compile
+    def step(x: torch.Tensor) -> torch.Tensor:
+        weight.mul_(2)
+        return (x * weight).sum()
+
+    xs = [torch.ones(n, 3, device=NAME) for n in range(1, 6)]
+    values = [step(x).item() for _ in range(3) for x in xs]
+    assert values == [3 * (at % 5 + 1) * 2 ** (at + 1) for at in range(15)]
+    assert step.counters["captures"] == len(xs)
+    made = opened.counters["pipelines_created"]
+    assert len(opened._residents) == 2
+    assert len(opened._pipelines) <= 4 < 15 <= made
+    assert [step(x).item() for x in xs[3:]] == [3 * n * 2.0**m for n, m in ((4, 16), (5, 17))]
+    assert opened.counters["pipelines_created"] == made  # These ran last.
+    program_cache.clear()
+    devices.close(NAME)
 
 
 @pytest.mark.long("compiles hundreds of kernels")
