@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import itertools
 import random
 import re
 from dataclasses import dataclass
@@ -49,7 +50,8 @@ def drawn(draw: random.Random, torch: Any) -> Composed:
         if not read:
             continue
         tried = _try(draw, holder, home, values)
-        changes = [text for text in tried if _is_seen(setup, read, text, home.argument, torch)][:CHANGES]
+        seen = (text for text in tried if _is_seen(setup, read, text, home.argument, torch))
+        changes = [*itertools.islice(seen, CHANGES)]
         if not changes:
             continue
         value, _ = world.trial(torch, *_apart(setup, read, home.argument))

@@ -10,6 +10,7 @@ import gc
 import io
 import linecache
 import logging
+import operator
 import os
 import random
 import shutil
@@ -33,6 +34,8 @@ from tests.fuzz.programs.program import PRELUDE, Program, source
 
 AT_ONCE, LATE, AT_THE_END = "at once", "late", "at the end"  # when the values that a call left are read
 EXACT, NEAR = 1e-6, 1e-4
+OWN_MODULES = ("program", "fuzz_new")  # how the names of modules that programs make begin
+IN_MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None  # for the files of programs
 
 
 @dataclass(slots=True)
@@ -95,6 +98,8 @@ def change(names: dict[str, Any], n: int) -> None:
     """An error of a change is what the program is given as its last result."""
     try:
         names[f"change_{n}"]()
+    except MemoryError:
+        raise
     except Exception as error:
         names["keep"](raised(error))
 
@@ -103,7 +108,7 @@ def called(names: dict[str, Any], n: int) -> Any:
     try:
         out = names["call"](n)
     except (Exception, KeyboardInterrupt) as error:  # Whatever it is, the other worlds must raise it too.
-        if isinstance(error, CaptureError):
+        if isinstance(error, CaptureError | MemoryError):
             raise
         return raised(error)
     names["keep"](out)
@@ -205,9 +210,10 @@ def _put_back(torch: Any, program: Program) -> Callable[[], None]:
     device, dtype, scratch = torch.get_default_device(), torch.get_default_dtype(), tempfile.tempdir
     uses_files = "tempfile" in program.setup
     if uses_files:
-        tempfile.tempdir = tempfile.mkdtemp(prefix="program")
+        tempfile.tempdir = tempfile.mkdtemp(prefix="program", dir=IN_MEMORY)
     settings = _settings() if torch is pywebgpu else []
     names = [(thing, dict(vars(thing))) for thing in _edited(torch)]
+    modules = frozenset(sys.modules)
 
     def put_back() -> None:
         torch.set_default_device(device)
@@ -222,8 +228,10 @@ def _put_back(torch: Any, program: Program) -> Callable[[], None]:
         if os.environ != environment:
             os.environ.clear()
             os.environ.update(environment)
-        for name in [one for one in sys.modules if one.startswith(("program", "fuzz_new", *program.modules))]:
+        for name in [one for one in sys.modules.keys() - modules if one.startswith((*OWN_MODULES, *program.modules))]:
             sys.modules.pop(name)
+        for path in [one for one in linecache.cache if one.startswith("/programs/")]:
+            del linecache.cache[path]
         for put in settings:
             put()
         for thing, before in names:
@@ -240,7 +248,7 @@ def _settings() -> list[Callable[[], object]]:
         functools.partial(decimal.setcontext, decimal.getcontext().copy()),
         functools.partial(np.seterr, **np.geterr()),
         functools.partial(np.set_printoptions, precision=np.get_printoptions()["precision"]),
-        functools.partial(logging.disable, logging.root.manager.disable),
+        functools.partial(_enable_logging, logging.root.manager.disable),
         functools.partial(setattr, thread, "name", thread.name),
         functools.partial(signal.signal, signal.SIGUSR1, signal.getsignal(signal.SIGUSR1)),
         functools.partial(sys.argv.__setitem__, slice(None), sys.argv[:]),
@@ -256,6 +264,11 @@ def _settings() -> list[Callable[[], object]]:
     ]
 
 
+def _enable_logging(disabled: int) -> None:
+    if logging.root.manager.disable != disabled:  # Each call of `disable` walks over all loggers.
+        logging.disable(disabled)
+
+
 def _edited(torch: Any) -> tuple[Any, ...]:
     """What programs may give other attributes."""
     nn = torch.nn
@@ -264,7 +277,10 @@ def _edited(torch: Any) -> tuple[Any, ...]:
 
 
 def _restore(thing: Any, before: dict[str, Any]) -> None:
-    now = dict(vars(thing))
+    names = vars(thing)
+    if len(names) == len(before) and all(map(operator.is_, names.values(), before.values())):
+        return  # as nearly always, and PyTorch has thousands of names
+    now = dict(names)
     for name, value in before.items():
         if now.get(name) is not value and not name.startswith("__doc"):
             setattr(thing, name, value)
@@ -277,7 +293,7 @@ def _restore(thing: Any, before: dict[str, Any]) -> None:
 
 def trial(torch: Any, setup: str, read: str, change: str = "") -> tuple[object, object]:
     """What an expression is after these statements, and what it is after a change as well: an error is one's value."""
-    with surroundings(torch, "cpu", Program("trial", "tempfile")):
+    with surroundings(torch, "cpu", Program("trial", f"{setup}{read}{change}")):
         names = _execute("program", "/programs/trial.py", setup, {"torch": torch, "compile": lambda f: f, "NUDGE": 0.0})
         value = _evaluated(read, names)
         if change:
@@ -287,7 +303,7 @@ def trial(torch: Any, setup: str, read: str, change: str = "") -> tuple[object, 
 
 def trials(torch: Any, setup: str, reads: list[str]) -> list[object]:
     """What expressions are after these statements: errors where the statements raise."""
-    with surroundings(torch, "cpu", Program("trial", "tempfile")):
+    with surroundings(torch, "cpu", Program("trial", "\n".join((setup, *reads)))):
         try:
             names = _execute(
                 "program", "/programs/trial.py", setup, {"torch": torch, "compile": lambda f: f, "NUDGE": 0.0}
