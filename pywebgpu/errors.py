@@ -87,16 +87,22 @@ REFUSALS = (
     "Expected p_in >= 0 && p_in <= 1 to be true, but got false.",
     "invalid Poisson rate, expected rate to be non-negative",
     "normal expects all elements of std >= 0.0",
+    "var has negative entry/entries",
+    "offsets has to begin with 0, must not fall, and must not be greater than input's length",
 )
 
 
 def of_row(number: int, size: int) -> RangeError:
     """The error of a number that a kernel found to be no row of `size`."""
     if UNFIT - len(REFUSALS) < number <= UNFIT:
-        return RangeError(REFUSALS[UNFIT - number])
+        return RefusedError(REFUSALS[UNFIT - number])
     found = RangeError(f"index {number} is out of bounds for dimension with size {size}")
     found.row = number, size
     return found
+
+
+class RefusedError(RangeError, ValueError):
+    """A value that a kernel found to be one that its function refuses: functions differ in which error that is."""
 
 
 class IntegerOverflowError(PywebgpuError, OverflowError, RuntimeError):

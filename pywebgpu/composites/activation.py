@@ -3,7 +3,7 @@
 Where a branch is not taken its argument is replaced by 0 first, so that a branch that overflows gives no NaN gradient.
 """
 
-from math import copysign, inf, isinf, pi, sqrt
+from math import copysign, inf, isfinite, isinf, pi, sqrt
 
 from pywebgpu import dtypes, numbers
 from pywebgpu.composites import arithmetic, elementwise, precision, random, reduce, scan
@@ -77,7 +77,7 @@ def logsigmoid(x: Node) -> Node:
 def elu(x: Node, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> Node:
     """scale * x where x > 0, else scale * alpha * (exp(input_scale * x) - 1)."""
     zero = arithmetic.like(x, 0)
-    below = pointwise.le(x, zero)
+    below = (pointwise.le if isfinite(alpha) else pointwise.lt)(x, zero)  # 0 stays 0, though inf * 0 is NaN.
     low = _times(pointwise.where(below, x, zero), input_scale)
     return pointwise.where(below, _times(pointwise.expm1(low), alpha * scale), _times(x, scale))
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from math import prod
 
 from pywebgpu import dtypes
-from pywebgpu.composites import arithmetic, bounds, reduce
-from pywebgpu.errors import DTypeError, ShapeError
+from pywebgpu.composites import arithmetic, bounds, joining, reduce
+from pywebgpu.errors import REFUSALS, DTypeError, ShapeError
 from pywebgpu.ir.graph import Custom, Node, RowsNode, Spec
 from pywebgpu.ops import indexing, movement, pointwise
 
@@ -38,6 +38,20 @@ def embedding(index: Node, weight: Node, padding_idx: int | None = None) -> Node
         padding = arithmetic.broadcast_to(pointwise.eq(column, arithmetic.like(column, padding_idx)), rows.spec.shape)
         rows = pointwise.where(padding, reduce.stop_gradient(rows), rows)
     return movement.reshape(rows, shape=(*index.spec.shape, d))
+
+
+def offsets(starts: Node, *, length: int) -> Node:
+    """Where bags start in an input of some length: refused where they do not begin with 0, fall, or lie behind it."""
+    (count,) = starts.spec.shape
+    if not count:
+        return starts
+    before = movement.slice_(starts, starts=(0,), sizes=(count - 1,), steps=(1,))
+    first = pointwise.full(0, Spec((1,), starts.spec.dtype))
+    before = joining.cat([first, before]) if count > 1 else first
+    number, zero = pointwise.iota(spec=starts.spec, axis=0), arithmetic.like(starts, 0)
+    begins = pointwise.bitwise_or(pointwise.gt(number, zero), pointwise.eq(starts, zero))
+    fits = pointwise.bitwise_and(pointwise.le(before, starts), pointwise.le(starts, arithmetic.like(starts, length)))
+    return bounds.holding(starts, pointwise.bitwise_and(begins, fits), REFUSALS[7])
 
 
 class _Rows:

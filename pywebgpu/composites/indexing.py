@@ -154,6 +154,13 @@ def index_fill(x: Node, dim: int, index: Node, value: Node | Number) -> Node:
     """x after x[index[i]] = value along `dim`."""
     axis = shapes.axis(dim, len(x.spec.shape))
     require_index("index_fill_", index)
+    if isinstance(value, Node) and value.spec.shape:
+        raise ShapeError(
+            f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {len(value.spec.shape)} "
+            "dimension(s)."
+        )
+    if index.spec.dtype is not dtypes.int64:
+        raise RangeError("index_fill_(): Expected dtype int64 for index.")
     if len(index.spec.shape) > 1:
         raise ShapeError("index_fill_(): Index is supposed to be a vector")
     if not x.spec.shape:
@@ -172,17 +179,22 @@ def _onto_rows(name: str, x: Node, dim: int, index: Node, source: Node, how: str
     require_index(name, index)
     if len(index.spec.shape) > 1:
         raise RangeError(f"{name}(): Index is supposed to be a vector, but got dim: {len(index.spec.shape)}")
+    count = prod(index.spec.shape)
     if not x.spec.shape:
-        if source.spec.shape:
-            raise ShapeError(
+        if source.spec.shape not in ((), (count,) if name == "index_copy_" else ()):
+            raise RangeError(
                 "source tensor shape must match self tensor shape, excluding the specified dimension. "
                 f"Got self.shape = [] source.shape = {list(source.spec.shape)}"
             )
-        line, one = shaped(x, (1,)), shaped(source, (1,))
+        line, one = shaped(x, (1,)), shaped(source, source.spec.shape or (1,))
         return shaped(_onto_rows(name, line, 0, index, one, how, include_self=include_self), ())
     require_dtype(name, x, source)
-    count = prod(index.spec.shape)
     if not source.spec.shape:
+        if name != "index_copy_":
+            raise RangeError(
+                "source tensor shape must match self tensor shape, excluding the specified dimension. "
+                f"Got self.shape = {list(x.spec.shape)} source.shape = []"
+            )
         source = shaped(source, (1,) * len(x.spec.shape))
     if len(source.spec.shape) <= axis or source.spec.shape[axis] != count:
         raise RangeError(
@@ -191,10 +203,12 @@ def _onto_rows(name: str, x: Node, dim: int, index: Node, source: Node, how: str
         )
     expected = (*x.spec.shape[:axis], count, *x.spec.shape[axis + 1 :])
     if source.spec.shape != expected:
-        raise ShapeError(
+        raise RangeError(
             "source tensor shape must match self tensor shape, excluding the specified dimension. "
             f"Got self.shape = {list(x.spec.shape)} source.shape = {list(source.spec.shape)}"
         )
+    if name == "index_copy_" and index.spec.dtype is not dtypes.int64:
+        raise DTypeError(f"index_copy_(): Expected a long tensor for index, but got {index.spec.dtype.title}")
     positions = bounds.checked(shaped(index, (count,)), x.spec.shape[axis], axis, wrap=False)
     base, _ = fronted(x, (axis,))
     rows, _ = fronted(source, (axis,))

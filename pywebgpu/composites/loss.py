@@ -10,7 +10,7 @@ from pywebgpu import dtypes
 from pywebgpu.composites import arithmetic, bounds, elementwise, precision, reduce
 from pywebgpu.composites.composite_op import composite
 from pywebgpu.dtypes import DType, Kind
-from pywebgpu.errors import DTypeError, RangeError, ShapeError
+from pywebgpu.errors import REFUSALS, DTypeError, RangeError, ShapeError
 from pywebgpu.ir.graph import Node, Spec, thread_state
 from pywebgpu.ops import clamping, indexing, movement, pointwise, reduction
 
@@ -274,6 +274,7 @@ def gaussian_nll_loss(
 ) -> Node:
     """(log(variance) + (x - target)^2 / variance) / 2, where the variance counts as `eps` at least and as constant."""
     precision.require_floating("gaussian_nll_loss", variance)
+    variance = bounds.not_negative(variance, REFUSALS[6])
     bound = arithmetic.like(variance, eps)
     floor = reduce.stop_gradient(variance)
     held = pointwise.add(variance, pointwise.sub(pointwise.maximum(floor, bound), floor))

@@ -218,6 +218,8 @@ class TensorBase:
     @property
     def requires_grad(self) -> bool:
         own, base = self._history, self._base
+        if self._of_several not in (None, self._storage.counted):  # Its value is refused, this fact is not.
+            return self._storage.node.requires
         if self._flag or self._node.requires or base is None:
             return self._flag or self._node.requires
         return base._flag if own is None else own.unrecorded and base.requires_grad  # A view is asked as its base is.

@@ -78,6 +78,8 @@ def _function(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
             if not args and "input" in options:
                 args = (options.pop("input"),)
         if out is not None:
+            if name in _WITHOUT_OUT:
+                raise TypeError(f"{name}() got an unexpected keyword argument 'out'")
             _check_out(name, out, args)
         if args and isinstance(args[0], TensorBase):
             result = method(*args, **options)
@@ -105,6 +107,9 @@ _SAME_DTYPE = {
     "vdot",
 }  # fmt: skip
 _FLAGS = {"all", "any"}
+_WITHOUT_OUT = {
+    "argsort", "argwhere", "bincount", "isfinite", "isinf", "isnan", "isreal", "relu", "t", "trace", "unique",
+}  # fmt: skip
 
 
 def _check_out(name: str, out: Any, inputs: Sequence[object]) -> None:

@@ -144,7 +144,8 @@ class GatherScatterMethods(index.Subscripts, ReshapingMethods):
         return apply(indexing.index_reduce, self, dim, index, source, reduce, include_self=include_self)
 
     index_fill = _method(indexing.index_fill)
-    index_add_, index_copy_, index_fill_ = _form(index_add), _form(index_copy), _form(index_fill)
+    index_add_, index_copy_ = _form(index_add), _form(index_copy)
+    index_fill_ = _form(index_fill, check=overlap.check_rows)
     index_reduce_ = _form(index_reduce, reads_itself=True)
 
     # Flat positions
@@ -161,7 +162,8 @@ class GatherScatterMethods(index.Subscripts, ReshapingMethods):
 
     masked_fill = _method(masks.masked_fill)
     masked_scatter = _method(masks.masked_scatter)
-    masked_fill_, masked_scatter_ = (_form(method, check=overlap.check) for method in (masked_fill, masked_scatter))
+    masked_fill_ = _form(masked_fill, check=overlap.check_rows)
+    masked_scatter_ = _form(masked_scatter, check=lambda written, read: None)  # All is read before.
 
     @aten("masked_select")
     def masked_select(self, mask: Tensor) -> Tensor:

@@ -188,6 +188,8 @@ def _items(key: object) -> list[Any]:
         for item in key:
             if item is None or item is Ellipsis or isinstance(item, slice | TensorBase) or from_data.is_sequence(item):
                 return list(key)
+            if from_data.is_array(item) and item.ndim:
+                return list(key)
     return [key]
 
 
@@ -204,7 +206,8 @@ def _item(x: TensorBase, item: object) -> Part:
     elif from_data.is_array(item):
         if item.ndim == 0 and item.dtype.kind in "iu":
             return int(item)
-        node = from_data.from_array(item, None, x._storage.device)
+        is_float = item.dtype.kind == "f"  # As torch: an array is data, of which whole numbers are made.
+        node = from_data.from_array(item.astype("int64") if is_float else item, None, x._storage.device)
     elif from_data.is_sequence(item):
         node = _listed(item, x._storage.device)
     elif hasattr(item, "__index__"):

@@ -38,6 +38,12 @@ def check(written: TensorBase, read: object) -> None:
         raise RuntimeError(OVERLAP)
 
 
+def check_rows(written: TensorBase, read: object) -> None:
+    """As check; a single number is read before anything is written."""
+    if isinstance(read, TensorBase) and read.ndim:
+        check(written, read)
+
+
 def check_apart(written: TensorBase, read: object) -> None:
     """As check, for what reads at other positions than it writes: it may not read its own elements either."""
     if isinstance(read, TensorBase) and read._storage is written._storage:

@@ -1,6 +1,7 @@
 """Short programs at the edges of views and writes in place; see programs.py."""
 
 from tests.cases.programs import program
+from tests.cases.programs_of_values import attempts
 
 
 @program
@@ -216,3 +217,96 @@ def gradients_of_gradients_of_what_was_written_in_place(torch, x, say):
                 (g,) = torch.autograd.grad(out.exp().sum(), a, create_graph=True)
                 (g.square().sum() + out.sum()).backward()
                 say(weight.grad)
+
+
+# Writes that read what they write to, and what they refuse
+
+
+@program
+def a_number_of_the_written_tensor_is_read_first(torch, x, say):
+    mask, rows = torch.tensor([True, False] * 3), torch.tensor([0, 1])
+    for write in (
+        lambda a: a.masked_fill_(mask, a[2]),
+        lambda a: a.index_fill_(0, rows, a[2]),
+        lambda a: a.fill_(a[2]),
+        lambda a: a[:4].masked_scatter_(torch.tensor([True, False, True, True]), a[2:6]),
+    ):
+        whole = x(6).clone()
+        write(whole)
+        say(whole)
+
+
+@program
+def rows_of_no_axis_and_numbers_as_rows(torch, x, say):
+    none, one, row = torch.tensor(2.0), torch.tensor(5.0), torch.tensor([0])
+    attempts(
+        say,
+        *(
+            (lambda a, i, v, how: lambda: how(a, i, v))(a, i, v, how)
+            for a in (none, x(3), x(3, 2))
+            for i in (torch.tensor(0), row, torch.tensor([0, 0]), row.int())
+            for v in (one, torch.tensor([5.0]), torch.tensor([5.0, 6.0]), torch.tensor([[5.0, 6.0]]))
+            for how in (
+                lambda a, i, v: a.index_copy(0, i, v),
+                lambda a, i, v: a.index_add(0, i, v),
+                lambda a, i, v: a.index_fill(0, i, v),
+                lambda a, i, v: a.index_reduce(0, i.long(), v, "prod"),
+            )
+        ),
+    )
+
+
+@program
+def a_view_of_several_says_that_it_wants_a_gradient(torch, x, say):
+    whole = x(4).requires_grad_() * 1
+    first = whole.unbind(0)[0]
+    whole.mul_(2)
+    say(first.requires_grad, first.shape)
+    attempts(say, lambda: first + 1)
+
+
+@program
+def subscripts_that_are_arrays_of_numpy(torch, x, say):
+    import numpy as np
+
+    whole = x(3, 4)
+    for key in (
+        (slice(None), np.array([0, 1])),
+        [np.array([0, 1]), np.array([0, 1])],
+        [np.array([0, 1])],
+        np.array([0.0]),
+        np.array([]),
+        range(2),
+        (range(2), range(2)),
+        (slice(None), range(2)),
+        (slice(None), (0, 1)),
+        [range(2)],
+        (Ellipsis, [0, 1]),
+    ):
+        copy = whole.clone()
+        copy[key] = 0.0
+        say(whole[key], copy)
+
+
+@program
+def functions_that_refuse_values_or_an_out(torch, x, say):
+    functional, inf = torch.nn.functional, float("inf")
+    edges = torch.tensor([-2.0, -0.0, 0.0, 1.0])
+    for alpha in (inf, -inf):
+        say(functional.celu(edges, alpha)[1:], functional.elu(edges, alpha)[1:])
+    attempts(
+        say,
+        lambda: functional.gaussian_nll_loss(x(3), x(3), torch.tensor([-1.0, 1.0, 1.0])).item(),
+        lambda: torch.argsort(x(3), out=torch.empty(0, dtype=torch.int64)),
+        lambda: torch.isnan(x(3), out=torch.empty(0, dtype=torch.bool)),
+        lambda: torch.trace(x(3, 3), out=torch.empty(0)),
+    )
+    numbers, weight = torch.tensor([0, 1, 2, 3]), x(5, 2)
+    for offsets in ([0, 2], [2, 0], [0, 5], [1, 2], [0, 2, 1], [0, 4], [0, 4, 4], [0, 0]):
+        for last in (False, True):
+            attempts(
+                say,
+                lambda offsets=offsets, last=last: functional.embedding_bag(
+                    numbers, weight, torch.tensor(offsets), mode="sum", include_last_offset=last
+                ).tolist(),
+            )

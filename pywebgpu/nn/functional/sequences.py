@@ -4,7 +4,7 @@ import importlib as _importlib
 from collections.abc import Sequence as _Sequence
 
 from pywebgpu import dtypes as _dtypes
-from pywebgpu.composites import bounds as _bounds
+from pywebgpu.composites import embedding as _embedding
 from pywebgpu.nn.functional import rows as _rows
 from pywebgpu.tensor import create as _create
 from pywebgpu.tensor import functions as _functions
@@ -63,8 +63,9 @@ def embedding_bag(
         if include_last_offset and not offsets.shape[0]:
             raise RuntimeError("include_last_offset: number of offset should be at least 1")
         n_bags = offsets.shape[0] - (1 if include_last_offset else 0)
-        starts = _checked_offsets(offsets, input.shape[0])[:n_bags]
-        bag = _sorting.searchsorted(starts, _create.arange(input.shape[0], device=where), right=True) - 1
+        offsets = _apply(_embedding.offsets, offsets, length=input.shape[0])
+        at = _create.arange(input.shape[0], device=where)
+        bag = _sorting.searchsorted(offsets[:n_bags], at, right=True) - 1
     else:
         raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}")
     numbers = input.reshape(-1).long()
@@ -72,6 +73,8 @@ def embedding_bag(
     kept = numbers == numbers
     if padding_idx is not None:
         kept = numbers != padding_idx % rows
+    if include_last_offset and offsets is not None and mode != "max":  # Of maxima, torch's last one goes on to the end.
+        kept = kept & (at < offsets[-1])
     if per_sample_weights is not None:
         found = found * per_sample_weights.reshape(-1, 1)
     if mode == "max":
@@ -85,13 +88,6 @@ def embedding_bag(
         counts = weight.new_zeros(n_bags).index_add(0, bag, counted)
         total = total / counts.clamp(min=1).unsqueeze(1)
     return total
-
-
-def _checked_offsets(offsets: _T, length: int) -> _T:
-    """Offsets of which none lies behind the input."""
-    text = f"offsets[-1] can not be greater than input's length {length} but got offsets[-1] of {{index}}"
-    found: _T = _apply(lambda numbers: _bounds.checked(numbers, length + 1, wrap=False, text=text), offsets)
-    return found
 
 
 @_aten("multilabel_margin_loss")
