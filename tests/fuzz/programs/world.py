@@ -164,7 +164,11 @@ def module(program: Program, scope: str, given: dict[str, Any]) -> dict[str, Any
     for name, text in program.modules.items():
         _execute(name, f"{folder}/{name}.py", text, given)
     others = {name: sys.modules[name] for name in program.modules}
-    return _execute("program", f"{folder}/program.py", source(program, scope), given | others)
+    text = source(program, scope)
+    names = _execute("program", f"{folder}/program.py", text, given | others)
+    if "weak" in text.lower():
+        gc.collect()  # Else it is chance how long a class lives that has weak references alone: captures collect.
+    return names
 
 
 def _execute(name: str, path: str, text: str, given: dict[str, Any]) -> dict[str, Any]:
