@@ -8,7 +8,7 @@ from pywebgpu import dtypes, numbers
 from pywebgpu.composites import arithmetic, indexing, masks, matrix, wide
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import ShapeError
-from pywebgpu.ir.graph import Node, Spec
+from pywebgpu.ir.graph import LARGE, Node, Spec
 from pywebgpu.ops import indexing as ops
 from pywebgpu.ops import pointwise
 from pywebgpu.shapes import Shape
@@ -144,6 +144,8 @@ def eye(n: int, m: int, dtype: DType) -> Node:
 def triangle_indices(rows: int, columns: int, offset: int, dtype: DType, *, upper: bool) -> Node:
     """The coordinates (2, count) of a triangle of a matrix, row by row."""
     lower = offset - 1 if upper else offset
+    if rows * columns > LARGE:
+        raise ShapeError(f"Storage size calculation overflowed: a triangle of {rows} x {columns} has too many elements")
     under = sum(min(max(row + lower + 1, 0), columns) for row in range(rows))
     mask = matrix.below((rows, columns), lower)
     flat = pointwise.bitwise_not(mask) if upper else mask

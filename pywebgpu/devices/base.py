@@ -21,6 +21,7 @@ from pywebgpu.numbers import unsupported
 
 Handle = Any  # a backend's own handle of memory: a GPUBuffer, a number of JavaScript's, an array
 Bytes = bytes | bytearray | memoryview
+IMPOSSIBLE = 2**40  # bytes
 RECOVER = "torch.webgpu.recover() opens it again"
 GONE = (
     "this value was on a device that was lost, and went with it; write it anew, as load_state_dict() and "
@@ -196,6 +197,16 @@ def check_room(spec: Spec, device: Device) -> None:
     trouble = too_large(spec, size, limits)
     if trouble:
         raise DeviceError(f"{device.name}: {trouble}")
+
+
+def check_possible(spec: Spec, device: Device) -> None:
+    """Raises DeviceError for a value so large that no device holds it, nor could compute it without storing it."""
+    size = prod(spec.shape) * spec.dtype.itemsize
+    if size > IMPOSSIBLE:
+        raise DeviceError(
+            f"{device.name}: a value of {spec.dtype}{list(spec.shape)} takes {size} bytes, and no device holds so "
+            "many; use smaller tensors"
+        )
 
 
 def check_supported(dtype: DType, device: str) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import lru_cache
+from math import prod
 from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import ref
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 Attrs = Mapping[str, Any]
 NO_ATTRS: Attrs = {}
+LARGE = 2**36  # elements, from which on a value's bytes are counted
 _FLOAT = Kind.FLOAT  # Looked up once: a member of an enum is found by a call.
 Vjp = Callable[..., "Node | None"]  # (grad, out, *inputs, **attrs) -> the gradient of one input
 
@@ -43,6 +45,8 @@ def spec_of(shape: Shape, dtype: DType) -> Spec:
 
     Sizes are Python's own integers: NumPy's are equal to them, and would be everybody's from then on.
     """
+    if prod(shape) > LARGE:
+        used.large = True
     return Spec(tuple([index(size) for size in shape]), dtype)
 
 
@@ -79,16 +83,17 @@ class ThreadState(threading.local):
 
 
 class Used:
-    """Whether any thread was ever watched, in inference mode, or had a number too wide. To ask a thread takes longer.
+    """Whether any thread was ever watched, in inference mode, or had a number too wide, or a value that is too large
+    for any device. To ask a thread takes longer.
 
     autocast: what calls a function of nodes with its operands cast, once autocast was imported.
     packing: what hands the values that a new one saves to hooks for saved tensors, once there were any.
     """
 
-    __slots__ = ("autocast", "inference", "origins", "packing", "wide")
+    __slots__ = ("autocast", "inference", "large", "origins", "packing", "wide")
 
     def __init__(self) -> None:
-        self.inference = self.origins = self.wide = False
+        self.inference = self.large = self.origins = self.wide = False
         self.autocast: Callable[..., Any] | None = None
         self.packing: Callable[..., Node] | None = None
 

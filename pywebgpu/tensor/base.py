@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from pywebgpu import devices
 from pywebgpu.autodiff import grad_mode
 from pywebgpu.composites import arithmetic, wide
-from pywebgpu.devices.base import Device
+from pywebgpu.devices.base import Device, check_possible
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Composite, Movement, Node, Pointwise, Reduction, RowsNode, Structural, thread_state, used
@@ -72,6 +72,8 @@ class TensorBase:
             node = pointwise.copy(node)
         if used.wide and thread_state.wide:
             wide.refuse(node, device)
+        if used.large:
+            check_possible(node.spec, device)
         if used.packing is not None:
             node = used.packing(node, device)
         made = _made(cls._kind)
@@ -327,7 +329,7 @@ class TensorBase:
             return
         before, device = self._node, self._storage.device
         self._storage, self._path, self._cached = other._storage, other._path, None
-        self._history = _leaf_or_cut(self)
+        self._history = history.leaf_or_cut(self)
         if before.requires and not self._flag:
             now = self._history.node(self._storage)
             with grad_mode.keeping_history():
@@ -345,7 +347,7 @@ class TensorBase:
         own = self._history
         self._path, self._cached = shorter(view._path, 0 if own is None or self._flag else len(own.path)), None
         if self._flag or (own is not None and self._path[: len(own.path)] != own.path):
-            self._history = _leaf_or_cut(self)
+            self._history = history.leaf_or_cut(self)
         capture_state.changes += 1
         return self
 
@@ -494,9 +496,3 @@ class TensorBase:
         with grad_mode.no_grad():
             dense: Storage = self._new(pointwise.copy(self._node), self._storage.device)._storage
         return dense
-
-
-def _leaf_or_cut(tensor: TensorBase) -> History:
-    """The history of a tensor that has come to other memory, or to another view of it: a leaf stays one."""
-    outer = History(tensor._path)
-    return History(tensor._path, accumulator=tensor._find_accumulator(), outer=outer) if tensor._flag else outer

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import string
 import warnings
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from itertools import pairwise, product
+from math import comb
 from typing import TYPE_CHECKING, Any, overload
 
 from pywebgpu import dtypes, shapes
 from pywebgpu.composites import arithmetic, elementwise, joining, linear
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import ShapeError
-from pywebgpu.ir.graph import thread_state
+from pywebgpu.ir.graph import LARGE, thread_state
 from pywebgpu.step_capture.free_number import NUMBERS
 from pywebgpu.tensor import overlap, pointwise, reduction
 from pywebgpu.tensor.apply import apply, aten
@@ -386,12 +387,12 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """All choices of r elements of a vector, in order, a row each."""
     n = input.numel()
-    chosen = [
-        row
-        for row in product(range(n), repeat=r)
-        if all(a <= b if with_replacement else a < b for a, b in pairwise(row))
-    ]
-    return stack([stack([input[i] for i in row]) for row in chosen]) if chosen else input.new_zeros(0, r)
+    count = comb(n + r - 1 if with_replacement else n, r) if n else 0
+    if count * r > LARGE:
+        raise ShapeError(f"combinations: {count} choices of {r} elements are too many")
+    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    chosen = choose(range(n), r)
+    return stack([stack([input[i] for i in row]) for row in chosen]) if count else input.new_zeros(0, r)
 
 
 # Products

@@ -7,6 +7,7 @@ gives x another one, and leaves its views as they are.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from pywebgpu.autodiff import backward, grad_mode
 from pywebgpu.ir import walk
@@ -16,6 +17,9 @@ from pywebgpu.runtime.storage import Storage
 from pywebgpu.step_capture.capture import capture_state, ever
 from pywebgpu.tensor.grad_accumulator import GradAccumulator
 from pywebgpu.tensor.view import Path, through
+
+if TYPE_CHECKING:
+    from pywebgpu.tensor.base import TensorBase
 
 
 class History:
@@ -154,3 +158,9 @@ class Misfit:
         )
 
     def release(self) -> None: ...
+
+
+def leaf_or_cut(tensor: TensorBase) -> History:
+    """The history of a tensor that has come to other memory, or to another view of it: a leaf stays one."""
+    outer = History(tensor._path)
+    return History(tensor._path, accumulator=tensor._find_accumulator(), outer=outer) if tensor._flag else outer

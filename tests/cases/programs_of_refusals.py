@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.cases.programs import program
+from tests.cases.programs_of_values import attempts
 
 
 def attempt(say: Any, call: Callable[[], object]) -> None:
@@ -116,3 +117,30 @@ def views_that_a_function_returns_are_not_written(torch, x, say):
     b = x(3).requires_grad_() * 1
     attempt(say, lambda: First.apply(b) + 1)
     attempt(say, lambda: First.apply(b).add_(1))
+
+
+@program
+def results_that_no_memory_holds(torch, x, say):
+    functional, large, side = torch.nn.functional, 1 << 50, 1 << 25
+    attempts(
+        say,
+        lambda: x(3).repeat(large),
+        lambda: x(3).tile(large),
+        lambda: x(3).repeat_interleave(large),
+        lambda: functional.one_hot(torch.tensor([1]), large),
+        lambda: torch.tril_indices(side, side),
+        lambda: torch.triu_indices(1 << 31, 1 << 31),
+        lambda: functional.interpolate(x(1, 1, 2, 2), size=(side, side)),
+        lambda: functional.interpolate(x(1, 1, 2, 2), size=(side, side), mode="bilinear"),
+        lambda: functional.unfold(x(1, 1, 2, 2), 2, padding=side),
+        lambda: functional.fold(x(1, 4, 1), (side, side), (2, 2)),
+        lambda: functional.pad(x(2), (0, large)),
+        lambda: functional.adaptive_avg_pool1d(x(1, 1, 4), large),
+        lambda: torch.outer(x(1).expand(side), x(1).expand(side)),
+        lambda: torch.combinations(x(200), 10),
+        lambda: torch.kron(x(1).expand(side), x(1).expand(side)),
+        lambda: x(1).expand(large).clone(),
+        lambda: torch.arange(large),
+        lambda: torch.fft.fft(x(3), n=large),
+    )
+    say(x(1).expand(large).shape, torch.meshgrid(*[x(1).expand(side)] * 2, indexing="ij")[0].shape)
