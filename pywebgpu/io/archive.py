@@ -103,8 +103,9 @@ class _Pickler(PURE):  # type: ignore[misc]
         self._keys: dict[int, str] = {}
 
     def bytes_of(self, key: str) -> bytes:
-        """All that a storage holds."""
-        return in_memory(self.storages[key][0]).tobytes()
+        """All that a storage holds. Only another order is laid out first: device cpu needs NumPy for that."""
+        whole = self.storages[key][0]
+        return (whole if whole.is_contiguous() else in_memory(whole)).tobytes()
 
     def persistent_id(self, obj: object) -> object:
         if type(obj) is not Held:
