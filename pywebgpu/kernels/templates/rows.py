@@ -149,7 +149,7 @@ class RowsTemplate(Template):
         splits = [split for split in (1 << at for at in range(11)) if split <= most]
         others = [Launch(threads=one, split=split) for one in threads for split in splits if split * each <= one]
         found = [first, *(one for one in others if one != first)]
-        shuffled = _shuffled(target.features) if is_along else 0
+        shuffled = in_one_subgroup(target.features) if is_along else 0
         ways = [(one, min(shuffled, one.split)) for one in found]
         ways = [(one, of) for one, of in ways if of > 1 and one.split <= PARTS * of]
         by_subgroups = [one._replace(way=SHUFFLED, each=(of,)) for one, of in ways]
@@ -173,7 +173,7 @@ def _cores(features: Features) -> int:
     return features.cores or families.of(features).cores
 
 
-def _shuffled(features: Features) -> int:
+def in_one_subgroup(features: Features) -> int:
     """How many neighbours surely lie in one subgroup, as a power of two; 0 where that is not known."""
     if SUBGROUPS not in features or features.family not in IN_ORDER:
         return 0

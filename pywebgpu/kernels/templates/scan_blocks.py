@@ -16,22 +16,28 @@ from pywebgpu.formats import WORD
 from pywebgpu.ir.graph import Node, Op
 from pywebgpu.kernels.builder import Builder
 from pywebgpu.kernels.combine import combine, identity
-from pywebgpu.kernels.ir import LANE, Array, Expr, Index, Var, constant, larger, scalar, select, smaller
+from pywebgpu.kernels.ir import LANE, U32, Const, Expr, Index, Var, call, constant, larger, scalar, select, smaller
 from pywebgpu.kernels.kernel import Kernel
 from pywebgpu.kernels.launch import Launch, Problem, threads
 from pywebgpu.kernels.target import Target
 from pywebgpu.kernels.template import Computation, Template
+from pywebgpu.kernels.templates.rows import PARTS, in_one_subgroup
+from pywebgpu.kernels.templates.rows_walk import SHUFFLED
 from pywebgpu.ops import indexing
 from pywebgpu.symbolic import Sym, flatten, unflatten, variable
 
 VECTOR = 4  # neighbours that a lane has in a strip
 STRIPS = 4  # of a lane
 LANES_ON_CPU, STRIPS_ON_CPU = 32, 4  # A CPU waits for barriers rather than for memory.
+WAYS = 4  # launches that have a variant by shuffles
 UNROLLED = 8  # totals of blocks that a lane loads side by side
 
 
 class ScanBlocksTemplate(Template):
-    """Problem: rows, columns, elements of a block. Launch: threads, a power of two; each: strips of one."""
+    """Problem: rows, columns, elements of a block.
+
+    Launch: threads, a power of two; each: strips of one. SHUFFLED: lanes are joined so, as many as `each` says besides.
+    """
 
     name = "scan_blocks"
     repeats = 8
@@ -56,7 +62,16 @@ class ScanBlocksTemplate(Template):
         # Blocks end where a turn of the workgroup does; the end of a row is asked for.
         ends = [one for one in found if size >= columns or size % (one.threads * one.each[0] * VECTOR) == 0]
         room = limits.shared_bytes // (2 * WORD)
-        return [one for one in dict.fromkeys(ends) if one.threads in lanes and one.threads * (one.each[0] + 1) <= room]
+        fitting = [
+            one for one in dict.fromkeys(ends) if one.threads in lanes and one.threads * (one.each[0] + 1) <= room
+        ]
+        of = in_one_subgroup(target.features)
+        shuffled = [
+            one._replace(way=SHUFFLED, each=(*one.each, of))
+            for one in fitting[:WAYS]
+            if 1 < of < one.threads <= PARTS * of
+        ]
+        return [*fitting, *shuffled]
 
     def write(self, work: Computation, launch: Launch, build: Builder) -> Kernel:
         (node,) = work.nodes
@@ -66,13 +81,10 @@ class ScanBlocksTemplate(Template):
         turns = -(-min(size, columns) // elements)
         build.gather(work.outputs)
         *row, block = unflatten(variable("group", prod(lead) * blocks), (*lead, blocks))
-        earlier = [_earlier(node, tuple(row), block, launch.threads, build)] if len(node.inputs) > 1 else []
-        carry = []
-        if turns > 1:
-            carry = [
-                build.var(_folded(earlier, launch.threads, _plain(node), build) if earlier else _nothing(node), "carry")
-            ]
-            earlier = []
+        has_totals, is_once = len(node.inputs) > 1, turns == 1
+        before = [_before(node, tuple(row), block, launch, build)] if has_totals and not is_once else []
+        # Of the block alone: what is added to a large sum is rounded as that is.
+        carry = [build.var(_nothing(node), "carry")] if turns > 1 else []
         is_ragged = columns % size > 0 or min(size, columns) % elements > 0
         with build.loop("turn", 0, turns) if turns > 1 else nullcontext():
             first = block * size + variable("turn", turns) * elements if turns > 1 else block * size
@@ -80,7 +92,10 @@ class ScanBlocksTemplate(Template):
                 _Strip(node, tuple(row), first // VECTOR + at * launch.threads, at, is_ragged=is_ragged)
                 for at in range(launch.each[0])
             ]
-            came_to = _turn(strips, earlier, carry, launch.threads, build)
+            for strip in strips:  # Totals are waited for together with elements.
+                strip.load(launch.threads, build)
+            earlier = [_earlier(node, tuple(row), block, launch.threads, build)] if has_totals and is_once else []
+            came_to = _turn(strips, earlier, [*before, *carry], launch, build)
             for own in carry:
                 build.assign(own, combine(_plain(node), own, came_to))
                 build.barrier()
@@ -151,44 +166,46 @@ def _earlier(node: Node, row: tuple[Sym, ...], block: Sym, lanes: int, build: Bu
     totals, mode = node.inputs[1], _plain(node)
     count = totals.spec.shape[-1]
     share = -(-count // lanes)
-    width = min(share, UNROLLED)
-    found = build.var(_nothing(node), "earlier")
-    end = build.let(smaller(LANE * share + share, Index(block)), "end_of_share")
-    with build.loop("at", LANE * share, end, width) as at:
-        places = [at, *[build.let(smaller(at + step, count - 1)) for step in range(1, width)]]
+    first = build.let(LANE * share, "first_of_share")
+    end = build.let(smaller(first + share, Index(block)), "end_of_share")
+
+    def fold(start: Var, width: int) -> Expr:
+        """Some are joined first, so that errors stay small; those behind the end are loaded for nothing."""
+        places = [build.let(smaller(start + step, count - 1)) for step in range(width)]
         values = [build.value(totals, (*row, place.within(count))) for place in places]
-        own = [
-            build.let(select(_nothing(node), one, at + step < end)) if step else one for step, one in enumerate(values)
+        own: list[Expr] = [
+            build.let(select(_nothing(node), value, start + step < end)) for step, value in enumerate(values)
         ]
-        # Some are joined first, so that errors stay small.
-        build.assign(found, combine(mode, found, reduce(lambda left, right: combine(mode, left, right), own)))
+        return reduce(lambda left, right: combine(mode, left, right), own)
+
+    if share <= UNROLLED:
+        return build.var(fold(first, share), "earlier")
+    found = build.var(_nothing(node), "earlier")
+    with build.loop("at", first, end, UNROLLED) as at:
+        build.assign(found, combine(mode, found, fold(at, UNROLLED)))
     return found
 
 
-def _folded(folds: Sequence[Var], lanes: int, mode: str, build: Builder) -> Expr:
-    """What the fold that all lanes have comes to."""
-    arrays = [build.workgroup_array("folds0", folds[0].type, 2 * lanes)]
-    start = _join(folds, arrays, lanes, mode, build)
-    found = build.let(arrays[0][start + lanes - 1])
-    build.barrier()  # The first turn writes there.
+def _before(node: Node, row: tuple[Sym, ...], block: Sym, launch: Launch, build: Builder) -> Expr:
+    """What all blocks before this one come to, for a block of several turns."""
+    ((_, found),) = _join([_earlier(node, row, block, launch.threads, build)], node, launch, build)
+    build.barrier()  # The first turn writes where this was read.
     return found
 
 
-def _turn(strips: Sequence[_Strip], earlier: Sequence[Var], before: Sequence[Expr], lanes: int, build: Builder) -> Expr:
+def _turn(
+    strips: Sequence[_Strip], earlier: Sequence[Var], before: Sequence[Expr], launch: Launch, build: Builder
+) -> Expr:
     """Scans the strips of all lanes: what they come to.
 
     earlier: of a lane's share of earlier blocks.  before: what else comes before the strips.
     """
-    for strip in strips:
-        strip.load(lanes, build)
-    folds = [*earlier, *[strip.fold(build) for strip in strips]]
-    node, mode = strips[0].node, _plain(strips[0].node)
-    arrays = [build.workgroup_array(f"folds{at}", one.type, 2 * lanes) for at, one in enumerate(folds)]
-    start = _join(folds, arrays, lanes, mode, build)
-    before = [*[build.let(array[start + lanes - 1]) for array in arrays[: len(earlier)]], *before]
-    found: Expr = _nothing(node)
-    for at, (strip, array) in enumerate(zip(strips, arrays[len(earlier) :], strict=True)):
-        left, whole = array[larger(LANE, 1) + (start - 1) if start else larger(LANE, 1) - 1], array[start + lanes - 1]
+    node = strips[0].node
+    mode, nothing = _plain(node), _nothing(node)
+    joined = _join([*earlier, *[strip.fold(build) for strip in strips]], node, launch, build)
+    before = [*[whole for _, whole in joined[: len(earlier)]], *before]
+    found: Expr = nothing
+    for at, (strip, (left, whole)) in enumerate(zip(strips, joined[len(earlier) :], strict=True)):
         own = build.let(select(found, combine(mode, found, left) if at else left, LANE > 0))
         strip.store([*before, own], build)
         found = build.let(combine(mode, found, whole) if at else whole)
@@ -200,9 +217,12 @@ def _joined(mode: str, parts: Sequence[Expr]) -> Expr:
     return reduce(lambda behind, part: combine(mode, part, behind), reversed(parts[:-1]), parts[-1])
 
 
-def _join(folds: Sequence[Var], arrays: Sequence[Array], lanes: int, mode: str, build: Builder) -> int:
-    """Joins each lane with all to its left. Where in the arrays the results begin: steps use halves in turn."""
-    start, step = 0, 1
+def _join(folds: Sequence[Var], node: Node, launch: Launch, build: Builder) -> list[tuple[Expr, Expr]]:
+    """Of each fold that lanes have, what is to the left of a lane, but for the first one, and what all come to."""
+    if launch.way == SHUFFLED:
+        return _join_by_subgroups(folds, node, launch, build)
+    mode, lanes, start, step = _plain(node), launch.threads, 0, 1
+    arrays = [build.workgroup_array(f"folds{at}", fold.type, 2 * lanes) for at, fold in enumerate(folds)]
     for array, fold in zip(arrays, folds, strict=True):
         build.assign(array[LANE], fold)
     build.barrier()
@@ -211,11 +231,38 @@ def _join(folds: Sequence[Var], arrays: Sequence[Array], lanes: int, mode: str, 
             for array, fold in zip(arrays, folds, strict=True):
                 left = array[LANE - step if start == 0 else LANE + (start - step)]
                 build.assign(fold, combine(mode, left, fold))
-        start, step = lanes - start, step * 2
+        start, step = lanes - start, step * 2  # Steps use halves in turn.
         for array, fold in zip(arrays, folds, strict=True):
             build.assign(array[LANE + start if start else LANE], fold)
         build.barrier()
-    return start
+    before = larger(LANE, 1) + (start - 1) if start else larger(LANE, 1) - 1
+    return [(array[before], build.let(array[start + lanes - 1])) for array in arrays]
+
+
+def _join_by_subgroups(folds: Sequence[Var], node: Node, launch: Launch, build: Builder) -> list[tuple[Expr, Expr]]:
+    """By shuffles within subgroups; what those come to is joined by every lane, of which there are few."""
+    mode, nothing, (_, of) = _plain(node), _nothing(node), launch.each
+    parts, step = launch.threads // of, 1
+    position, number = build.let(LANE % of), build.let(LANE // of)
+    while step < of:
+        for fold in folds:
+            other = build.let(call("subgroupShuffleUp", fold.type, fold, Const(U32, step)))
+            build.assign(fold, select(fold, combine(mode, other, fold), position >= step))
+        step *= 2
+    arrays = [build.workgroup_array(f"folds{at}", fold.type, parts) for at, fold in enumerate(folds)]
+    with build.if_(position.eq(of - 1)):
+        for array, fold in zip(arrays, folds, strict=True):
+            build.assign(array[number], fold)
+    build.barrier()
+    found: list[tuple[Expr, Expr]] = []
+    for array, fold in zip(arrays, folds, strict=True):
+        beside = build.let(call("subgroupShuffleUp", fold.type, fold, Const(U32, 1)))
+        before, whole = nothing, build.let(array[0])
+        for part in range(1, parts):
+            before = build.let(select(before, whole, number.eq(part)))
+            whole = build.let(combine(mode, whole, array[part]))
+        found.append((build.let(select(before, combine(mode, before, beside), position > 0)), whole))
+    return found
 
 
 def _plain(node: Node) -> str:
