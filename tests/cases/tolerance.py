@@ -52,8 +52,10 @@ ENGINES: dict[tuple[str, str, str], Tolerance] = {
     ("logsumexp_large", "float32", "*"): Tolerance(1e-4, 1e-5),
     # torch's gradient of a row of one number is 2^-16, where it is 0.
     ("layer_norm_of_1", "float32", "*"): Tolerance(1e-5, 2e-5),
-    # torch's gradient is off by 3e-4 of that in float64, where ours is off by 1e-7.
+    # Gradients are exponentials of sums of logarithms, which are rounded: torch's is off by 3e-4 of that in float64,
     ("logcumsumexp", "float32", "*"): Tolerance(1e-3, 1e-5),
+    # and of long rows by 5e-6, ours by 7e-6.
+    ("logcumsumexp_of_long_rows_*", "float32", "*"): Tolerance(1e-5, 1.5e-5, of_largest=True),
     # Logarithms of sums over 50 steps, each rounded: both are off by 1e-3 of float64 where a probability is small.
     ("nn.functional.ctc_loss", "float32", "*"): Tolerance(3e-3, 1e-5),
     # Terms of 100 that cancel to 0: of two observations, weights change nothing.
