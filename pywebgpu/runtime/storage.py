@@ -112,6 +112,8 @@ class Storage:
             capture_state.capture.begun.setdefault(id(self), (self, self._node))
             if node.buffer is not None:  # Another value's memory: each run of the step copies what is there then.
                 node = pointwise.copy(node)
+        if node.requires is not self._node.requires:
+            changed()
         self._node.stale = True
         self.replace(node)
         if graph.used.origins and graph.thread_state.origins is not None:

@@ -18,6 +18,10 @@ class Given(int):
     """The number of an argument."""
 
 
+class GivenContainer(int):
+    """The number of a list, a dict or a dataclass among the arguments."""
+
+
 class Fresh(int):
     """The number of a storage that each run makes anew."""
 
@@ -60,7 +64,7 @@ def difference(old: Any, new: object, title: str, values: Sequence[Any]) -> str 
     """In what two templates of results differ, in words. values: those of the first one's free numbers."""
     if old is new or (isinstance(old, Made) and isinstance(new, Made) and old.is_like(new)):
         return None
-    if isinstance(old, Given | GradientOf) and type(old) is type(new):
+    if isinstance(old, Given | GivenContainer | GradientOf) and type(old) is type(new):
         return None if old == new else f"{title} is another tensor"
     if type(old) in FREE:
         old = values[old._index]

@@ -11,6 +11,7 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from math import prod
+from operator import is_
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,8 @@ from pywebgpu.ops import indexing, movement
 from pywebgpu.runtime import executor
 from pywebgpu.runtime.executor import Run
 from pywebgpu.runtime.storage import Storage, whole_of
-from pywebgpu.step_capture import garbage, gradients, guards, names, signature, surroundings, survey
-from pywebgpu.step_capture.bindings import Fresh, Given, GradientOf, Made, Source, Taker
+from pywebgpu.step_capture import garbage, gradients, guards, kinds, names, signature, surroundings, survey
+from pywebgpu.step_capture.bindings import Fresh, Given, GivenContainer, GradientOf, Made, Source, Taker
 from pywebgpu.step_capture.capture import Capture, capture_state
 from pywebgpu.step_capture.free_number import NotFreeError, plain
 from pywebgpu.step_capture.gradients import GivenGradients
@@ -129,6 +130,8 @@ class Builder:
         self._fresh: dict[int, Fresh] = {}
         self._made: dict[int, Any] = {}  # by id of a tensor: how each run makes it anew
         self._by_name: set[int] = set()  # ids of tensors that were there before
+        self._known_before: frozenset[int] = frozenset()  # ids of what else was
+        self._given: dict[int, int] = {}  # by id: the number of a container that was passed
         self._gradients: dict[int, GradientOf] = {}  # by id: gradients that it found
         self._memory: dict[int, GradientOf] = {}  # by id: their own storages, which may be parts
         self._roles: dict[int, GradientOf] = {}  # by id: their storages
@@ -181,7 +184,12 @@ class Builder:
                 args, kwargs = call.mapped(numbers)
                 result = self._watched(function, args, kwargs)
                 after = Call(args, kwargs)
-                is_as_before = after.key == call.key and surroundings.are_same(after.numbers, numbers)
+                self._given = {id(container): number for number, container in enumerate(after.containers)}
+                is_as_before = (
+                    after.key == call.key
+                    and surroundings.are_same(after.numbers, numbers)
+                    and all(map(is_, after.tensors, call.tensors))
+                )
                 if not is_as_before:
                     capture.reason = "it changes what it is given (a list, a dict, requires_grad)"
                     signature.give_back((call.args, call.kwargs), (args, kwargs))
@@ -254,11 +262,14 @@ class Builder:
         self._find_born()
         self._find_gradients(captured)
         around = captured.around
-        known = around.containers if around is not None else frozenset()
+        known = (around.containers if around is not None else frozenset()) | frozenset(self._given)
+        self._known_before = (around.met if around is not None else frozenset()) | set(map(id, self.call.kept))
         self._by_name = set(around.tensors) if around is not None else set()
         self._by_name |= {id(tensor) for module in capture.modules.values() for tensor in guards.owned(module)}
         self._by_name |= {id(leaf) for leaf, _, _ in capture.leaves()}
         self._by_name |= {id(grad) for _, grad, _ in capture.leaves() if grad is not None}
+        if any(map(signature.has_more, signature.containers_in(result))):
+            self.reason = self.reason or "it returns a container with attributes of its own"
         captured.result_template = signature.copied(result, self._kept, known)
         captured.taps_template = signature.copied(capture.taps, self._kept, known)
         captured.shown = frozenset(map(int, self._fresh.values()))
@@ -331,6 +342,8 @@ class Builder:
             tensor, storage = tensor_ref(), storage_ref()
             if tensor is None or storage is None or id(storage) in self._born or id(tensor) in self._gradients:
                 continue
+            if tensor._traits()[:2] != traits[:2]:
+                self.reason = self.reason or "it changes requires_grad or the hooks of a tensor that stays"
             if id(tensor) in known or id(tensor) not in passed:
                 seen.append((tensor_ref, storage, whole_of(storage), traits))
         found = {id(whole) for _, _, whole, _ in seen}
@@ -425,7 +438,11 @@ class Builder:
 
     def _kept(self, value: object) -> object:
         """A returned value as it is made again in each run; what was there before is itself."""
+        if id(value) in self._given:
+            return GivenContainer(self._given[id(value)])
         if not isinstance(value, TensorBase):
+            if not (kinds.is_constant(value) or id(value) in self._known_before):
+                self.reason = self.reason or f"it returns a {type(value).__name__}, which each run would have to make"
             return value
         if id(value) in self._made:
             return self._made[id(value)]
@@ -438,6 +455,8 @@ class Builder:
         if _wants_gradient(value):
             self.is_open = True
             return value
+        if value.__dict__:
+            self.reason = self.reason or "it returns a new tensor with attributes of its own"
         fresh = self._fresh.setdefault(id(whole), Fresh(len(self._fresh)))
         part = value._storage.location if whole is not value._storage else None
         made = Made(fresh, part, value._path, value)

@@ -49,8 +49,10 @@ def _tensors(seen: list[Held]) -> Guard:
             if tensor._storage is not storage or whole_of(storage) is not whole:
                 return f"a tensor of shape {list(tensor.shape)} has other data"
             alike = tensor._flag is traits[0] and tensor._accumulator is None and tensor._path is traits[2]
+            alike = alike and whole.node.requires is traits[3]
             if not alike and tensor._traits() != traits:
-                names = zip(("requires_grad", "hooks", "offset and strides"), tensor._traits(), traits, strict=True)
+                titles = ("requires_grad", "hooks", "offset and strides", "history")
+                names = zip(titles, tensor._traits(), traits, strict=True)
                 what = next(name for name, now, was in names if now != was)
                 return f"a tensor of shape {list(tensor.shape)} has other {what}"
         return None
@@ -58,19 +60,19 @@ def _tensors(seen: list[Held]) -> Guard:
     return guard
 
 
-def _storage(tensor: TensorBase | None) -> Storage | None:
-    return None if tensor is None else tensor._storage
+def _memory(tensor: TensorBase | None) -> tuple[Storage, Any] | None:
+    return None if tensor is None else (tensor._storage, tensor._path)
 
 
 def _gradient(leaf: TensorBase, grad: TensorBase | None) -> Guard:
-    storage, held = _storage(grad), weakref.ref(leaf)
+    memory, held = _memory(grad), weakref.ref(leaf)
 
     def guard() -> str | None:
         leaf = held()
         if leaf is None:
             return "a tensor that it reads is gone"
         now = leaf._grad
-        if _storage(now) is storage:
+        if _memory(now) == memory:
             return None
         words = "a parameter of shape {} had {} and has {} when the step begins"
         kinds = ["no gradient" if one is None else "a gradient" for one in (grad, now)]

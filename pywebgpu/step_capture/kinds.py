@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import abc
 import functools
 import operator
 import re
 import sys
 import types
+from enum import Enum
 
 from pywebgpu.step_capture import signature
+from pywebgpu.step_capture.free_number import FREE
 from pywebgpu.step_capture.surroundings import EXACT
 from pywebgpu.step_capture.watch import INTERNAL, LIBRARY, USER
 
@@ -36,7 +39,8 @@ CONSTANT = {
 
 
 def origin_of(kind: type) -> str:
-    return origin_of_module(kind.__module__ if isinstance(kind.__module__, str) else "")
+    module = kind.__module__ if isinstance(kind.__module__, str) else ""
+    return origin_of_module(module) if module in sys.modules else USER
 
 
 def origin_of_module(module: str) -> str:
@@ -46,7 +50,7 @@ def origin_of_module(module: str) -> str:
 
 def is_of_library(kind: type) -> bool:
     """Whether a class is made in Python by the standard library or by NumPy."""
-    return origin_of(kind) is LIBRARY and bool(kind.__flags__ & signature.HEAP) and kind.__module__ != "abc"
+    return origin_of(kind) is LIBRARY and bool(kind.__flags__ & signature.HEAP) and kind not in (abc.ABC, abc.ABCMeta)
 
 
 def is_opaque(kind: type) -> bool:
@@ -66,6 +70,16 @@ def is_plain(value: object) -> bool:
     if isinstance(value, re.Match):
         return type(value.string) in EXACT
     return not (type(value).__module__ == "numpy.dtypes" and value.metadata)  # type: ignore[attr-defined]
+
+
+def is_constant(value: object) -> bool:
+    """Whether an object can be handed out again and again: nobody can change it, and it was not made by a call."""
+    kind = type(value)
+    if kind in EXACT or kind in FREE or kind is slice or isinstance(value, (type, types.ModuleType, Enum, *STATELESS)):
+        return True
+    if origin_of(kind) is INTERNAL:
+        return not (hasattr(value, "__dict__") or signature.slots(kind)) or is_frozen(kind)
+    return kind.__name__ in CONSTANT.get(kind.__module__, ()) and kind.__name__ not in ("object", "SimpleNamespace")
 
 
 def is_frozen(kind: type) -> bool:

@@ -53,10 +53,21 @@ class Call:
 
     has_history: a gradient may flow out of the call through an argument.
     kinds: the classes of what counts by its content, as far as they are not Python's own.
-    containers: those that can be written, by id, in their order.
+    containers: those that can be written, in their order.
     """
 
-    __slots__ = ("args", "containers", "has_history", "kept", "key", "kinds", "kwargs", "numbers", "tensors")
+    __slots__ = (
+        "_number_of",
+        "args",
+        "containers",
+        "has_history",
+        "kept",
+        "key",
+        "kinds",
+        "kwargs",
+        "numbers",
+        "tensors",
+    )
 
     def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.args, self.kwargs = args, kwargs
@@ -64,7 +75,8 @@ class Call:
         self.numbers: list[float] = []
         self.kept: list[Any] = []
         self.kinds: list[type] = []
-        self.containers: dict[int, int] = {}
+        self.containers: list[Any] = []
+        self._number_of: dict[int, int] = {}  # by id: of a container
         self.has_history = False
         state = thread_state
         modes = (state.grad, state.inference, state.autocast, dtypes.default(), devices.default_device())
@@ -76,7 +88,7 @@ class Call:
         """No call. It is made while files are imported, when the default device may not be known yet."""
         found = cls.__new__(cls)
         found.args, found.kwargs, found.key, found.has_history = (), {}, None, False
-        found.tensors, found.numbers, found.kept, found.kinds, found.containers = [], [], [], [], {}
+        found.tensors, found.numbers, found.kept, found.kinds, found.containers = [], [], [], [], []
         return found
 
     def _describe(self, value: object) -> Hashable:
@@ -91,11 +103,12 @@ class Call:
         if kind is tuple:
             return kind, tuple([self._describe(item) for item in value])  # type: ignore[attr-defined]
         if is_container(value):
-            known = self.containers.get(id(value))
-            if known is not None:
-                return "again", known
+            number = self._number_of.get(id(value))
+            if number is not None:
+                return "again", number
             if not isinstance(value, tuple):
-                self.containers[id(value)] = len(self.containers)
+                self._number_of[id(value)] = len(self.containers)
+                self.containers.append(value)
             keys, items = items_of(value)
             names = tuple([self._constant(key) for key in keys])
             inside = tuple([self._describe(item) for item in items])
@@ -252,7 +265,14 @@ def copied(value: object, change: Map, known: Collection[int] = ()) -> Any:
 
 def _copied(value: object, change: Map, known: Collection[int], made: dict[int, Any]) -> Any:
     if type(value) in MUTABLE and id(value) not in known:
-        return made.setdefault(id(value), copy.copy(value))
+        if id(value) not in made:
+            made[id(value)] = copy.copy(value)
+            if not isinstance(value, bytearray):
+                items = [_copied(item, change, known, made) for item in value]  # type: ignore[attr-defined]
+                made[id(value)].clear()
+                for item in items:
+                    (made[id(value)].append if isinstance(value, deque) else made[id(value)].add)(item)
+        return made[id(value)]
     if not is_container(value) or id(value) in known:
         return change(value)
     if id(value) not in made:
@@ -264,6 +284,28 @@ def _copied(value: object, change: Map, known: Collection[int], made: dict[int, 
             made[id(value)] = copy.copy(value)
             _put(made[id(value)], keys, items)
     return made[id(value)]
+
+
+def containers_in(value: object) -> list[Any]:
+    """The containers of a value, itself too; one that holds itself is there once."""
+    inside: dict[int, Any] = {}
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if is_container(one) and id(one) not in inside:
+            inside[id(one)] = one
+            waiting += items_of(one)[1]
+    return [*inside.values()]
+
+
+def has_more(value: object) -> bool:
+    """Whether a container has attributes besides its items."""
+    if type(value) in (list, tuple, dict):
+        return False
+    fields = items_of(value)[0]
+    own = surroundings.attribute(value, "__dict__")
+    names = [*slots(type(value)), *(own if isinstance(own, dict) else ())]
+    return any(name not in fields for name in names)
 
 
 def give_back(value: object, changed: object) -> None:

@@ -11,7 +11,7 @@ from pywebgpu.runtime import executor
 from pywebgpu.runtime.executor import Run
 from pywebgpu.runtime.storage import Storage, whole_of
 from pywebgpu.step_capture import guards, signature
-from pywebgpu.step_capture.bindings import Given, GradientOf, Made, Source, Taker
+from pywebgpu.step_capture.bindings import Given, GivenContainer, GradientOf, Made, Source, Taker
 from pywebgpu.step_capture.builder import CapturedCall, Replays
 from pywebgpu.step_capture.capture import Capture, capture_state
 from pywebgpu.step_capture.free_number import FREE
@@ -133,7 +133,7 @@ def _outputs(run: Run, takers: list[list[Taker]]) -> tuple[_Output, ...]:
 
 
 def _aliases(call: Call, around: Surroundings) -> list[tuple[int, int]]:
-    return [(at, number) for at, number in call.containers.items() if at in around.containers]
+    return [(id(one), number) for number, one in enumerate(call.containers) if id(one) in around.containers]
 
 
 def _are_shown(captured: CapturedCall) -> bool:
@@ -308,6 +308,8 @@ def _leave(step: Step, call: Call, values: list[Any], memory: _Memory) -> tuple[
             return call.tensors[template]
         if isinstance(template, GradientOf):
             return given[template]
+        if isinstance(template, GivenContainer):
+            return call.containers[template]
         if isinstance(template, Made):
             if id(template) not in tensors:
                 tensors[id(template)] = _tensor(template, call, memory.new, given)

@@ -18,6 +18,10 @@ from typing import Any
 MISSING = object()
 ATOMS = (bool, int, float, complex, str, bytes, range, type(None), type(...), type(NotImplemented))
 EXACT = frozenset(ATOMS)
+FUNCTIONS = frozenset({
+    types.FunctionType, types.BuiltinFunctionType, types.WrapperDescriptorType, types.MethodDescriptorType,
+    types.GetSetDescriptorType, types.MemberDescriptorType, classmethod, staticmethod, property, str, type(None),
+})  # fmt: skip
 
 
 @dataclass(slots=True, eq=False)
@@ -114,7 +118,8 @@ class Surroundings:
     """The guards of one call.
 
     reasons: why they cannot speak for all that the call could see.
-    tensors, containers: ids of those among what was met. codes: by id, the code that ran, with its globals.
+    met: ids of all that was met. tensors, containers: of those among it. codes: by id, the code that ran, with its
+    globals.
     library: code of the standard library that ran and looks into what it is given.
     n_looks: how often something had changed, and they were looked at one by one.
     """
@@ -123,6 +128,7 @@ class Surroundings:
     reasons: list[str]
     tensors: set[int]
     containers: frozenset[int]
+    met: frozenset[int]
     codes: dict[int, Any]
     library: set[types.CodeType] = field(default_factory=set)
     n_looks: int = 0
@@ -162,7 +168,9 @@ def _comparison(entries: list[Entry]) -> Callable[[], bool]:
     holders = [*named, *sequences, *(look.thing for look in looks if isinstance(look, Inside))]
     sizes = [*map(len, filled)]
     gets, names = [one.get for one in lookups], [one.names for one in lookups]
-    missing = [repeat(MISSING)] * len(lookups)
+    gets += [own.get for own in classes]  # Equal functions are the same one; what else a class has is asked by name.
+    names += [[name for name, value in own.items() if type(value) not in FUNCTIONS] for own in classes]
+    missing = [repeat(MISSING)] * len(gets)
     things = [look.thing for entry, look in whole for _ in entry.keys]
     keys = [key for entry, _ in whole for key in entry.keys]
     titles = [*chain.from_iterable(named)]
@@ -184,7 +192,7 @@ def _comparison(entries: list[Entry]) -> Callable[[], bool]:
                 return False
             if [*chain.from_iterable(named)] != titles:  # Texts alone may be compared by value, which is faster.
                 return False
-            if get_referents(*classes) != functions:  # Functions are equal where they are the same.
+            if get_referents(*classes) != functions:
                 return False
             holds = get_referents(*holders)
             if len(holds) != len(held) or not all(map(is_, holds, held)):

@@ -18,6 +18,7 @@ import functools
 import operator
 import sys
 import types
+import warnings
 import weakref
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterator
@@ -50,8 +51,11 @@ MOST = 50_000  # entries in all
 # Attributes and methods of modules that the package itself reads.
 OWN = frozenset({"training", "_parameters", "_buffers", "_modules", "forward", "_call", "__call__", "_forward"})
 BASES = frozenset({"Module", "StateDict", "ModuleTree", "object"})  # of every module
-# What reads attributes whose names nobody sees.
-READERS = (getattr, hasattr, vars, dir, object.__getattribute__, type.__getattribute__, super.__getattribute__)
+# What reads or writes attributes whose names nobody sees.
+READERS = (
+    getattr, hasattr, setattr, delattr, vars, dir, object.__getattribute__, type.__getattribute__,
+    super.__getattribute__, object.__setattr__, object.__delattr__, type.__setattr__, type.__delattr__,
+)  # fmt: skip
 READING = frozenset(map(id, (*READERS, operator.attrgetter, operator.methodcaller, str.format, str.format_map)))
 # Of optimizers, which a capture looks after by itself: rates, counts and states are new in each run.
 MANAGED = frozenset({"param_groups", "state", "defaults", "_seen", "_opt_called", "_hooks"})
@@ -59,11 +63,17 @@ MANAGED = frozenset({"param_groups", "state", "defaults", "_seen", "_opt_called"
 STATE_DICT = frozenset(
     {"_non_persistent_buffers_set", "_state_dict_hooks", "_state_dict_pre_hooks", "_load_pre_hooks", "_load_post_hooks"}
 )
-ABOUT = ("__annotations__", "__defaults__", "__kwdefaults__", "__code__", "__doc__", "__name__", "__qualname__")
+ABOUT = (
+    "__annotations__", "__closure__", "__code__", "__defaults__", "__doc__", "__kwdefaults__", "__module__", "__name__",
+    "__qualname__",
+)  # fmt: skip
+SPACES = ("__builtins__", "__globals__")  # all names of a module
+# What code reads of frames: variables of other calls.
+FRAMES = frozenset({"tb_frame", "f_back", "f_locals", "f_globals", "gi_frame", "cr_frame", "ag_frame"})
 # What else decides arithmetic, by module.
 CONTEXTS: dict[str, Callable[[], object]] = {
     "decimal": lambda: repr(decimal.getcontext()),
-    "numpy": lambda: tuple(sys.modules["numpy"].geterr().values()),
+    "numpy": lambda: (*sys.modules["numpy"].geterr().values(), *warnings.filters),
 }
 
 
@@ -85,7 +95,7 @@ class _Walk:
 
     def __init__(self, watched: Watch, capture: Capture, names: frozenset[str], *, is_dynamic: bool) -> None:
         self.capture = capture
-        self.codes, self.library = watched.codes, watched.library
+        self.codes, self.library, self.has_warned = watched.codes, watched.library, watched.has_warned
         self.names, self.is_dynamic = names, is_dynamic
         self.more: set[str] = set()
         constants = [one for code, _ in watched.codes.values() for one in code.co_consts]
@@ -104,6 +114,8 @@ class _Walk:
         self.waiting.extend(roots)
         for code, names in self.codes.values():
             self._globals(code, names)
+        if self.has_warned:
+            self._note("warnings", Facts("its filters", lambda: tuple(warnings.filters)))
         while self.waiting and self.size <= MOST:
             title, value = self.waiting.popleft()
             if type(value) not in EXACT and id(value) not in self.met:
@@ -111,12 +123,15 @@ class _Walk:
                 self._meet(title, value)
         if self.size > MOST:
             self._refuse(f"the code that ran can see more than {MOST} things")
+        if not self.names.isdisjoint(FRAMES):
+            self._refuse("it reads variables of other calls")
         for code in self._unknown():
             self._refuse(f"where it finds {watch.name_of(code)} is not known")
         containers = frozenset(
             at for at, one in self.met.items() if signature.is_container(one) or type(one) in signature.MUTABLE
         )
-        return Surroundings(self.entries, self.reasons, self.tensors, containers, self.codes, self.library)
+        met = frozenset(self.met)
+        return Surroundings(self.entries, self.reasons, self.tensors, containers, met, self.codes, self.library)
 
     def _refuse(self, reason: str) -> None:
         if reason not in self.reasons:
@@ -205,6 +220,7 @@ class _Walk:
 
     def _tensor(self, title: str, tensor: TensorBase) -> None:
         self.tensors.add(id(tensor))
+        self.capture.see(tensor)
         self._names_of(title, tensor.__dict__)
         self._slots_of(title, tensor, ignored=signature.OWN)
         self.waiting.append((type(tensor).__name__, type(tensor)))
@@ -217,7 +233,7 @@ class _Walk:
 
     def _function(self, title: str, function: types.FunctionType) -> None:
         code = function.__code__
-        told = [name for name in ABOUT if self._sees(name)]
+        told = [name for name in ABOUT if self._sees(name)] + [name for name in SPACES if name in self.names]
         if told and watch.origin(code.co_filename)[0] is USER:
             self._attributes(title, function, told)
         cells = [(name, cell) for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True)]
@@ -258,13 +274,13 @@ class _Walk:
                 self._attributes(base.__name__, base, ["__mro__", *filter(self._sees, ("__name__", "__qualname__"))])
                 self.waiting.append((type(base).__name__, type(base)))
                 own = base.__dict__
-                entry = self._note(base.__name__, Mapping(own), functools.partial(_counts, own, names))
+                entry = self._note(base.__name__, Mapping(own), _counting(own, names))
                 self._go_on(entry)
                 if "__match_args__" in own and "__match_args__" in self.names:
                     self.more.update(own["__match_args__"])
             elif where is INTERNAL or kinds.is_of_library(base):
                 own = base.__dict__
-                entry = self._note(base.__name__, OwnClass(own), functools.partial(_counts, own, names))
+                entry = self._note(base.__name__, OwnClass(own), _counting(own, names))
                 if not issubclass(base, TensorBase):
                     named = zip(entry.keys, entry.values, strict=True)
                     self.waiting.extend((path(base.__name__, name), one) for name, one in named if self._is_read(name))
@@ -373,7 +389,7 @@ class _Walk:
             self._parts_of(title, value)
             return
         if kind.__name__ == "Compiled":
-            self.waiting.append((title, value.function))
+            self._attributes(title, value, ["function"])
             return
         if kinds.is_frozen(kind) and not hasattr(value, "__dict__"):
             return
@@ -425,11 +441,22 @@ class _Walk:
 # What an entry asks of names: it holds nothing of the walk, which has met everything.
 
 
-def _counts(own: types.MappingProxyType[str, Any], names: frozenset[str] | None, name: str) -> bool:
+def _counting(own: types.MappingProxyType[str, Any], names: frozenset[str] | None) -> Callable[[str], bool]:
     """Functions of a class may be called by Python itself, or by the package. names: those that are read; None: all."""
+    return functools.partial(_counts, own, names, frozenset(filter(functools.partial(_is_called, own), own)))
+
+
+def _counts(
+    own: types.MappingProxyType[str, Any], names: frozenset[str] | None, called: frozenset[str], name: str
+) -> bool:
+    """called: the names of functions when the walk met the class."""
+    if name == "__slotnames__":  # Kept by `copy`.
+        return False
+    return names is None or name in names or name in called or name.startswith("__") or _is_called(own, name)
+
+
+def _is_called(own: types.MappingProxyType[str, Any], name: str) -> bool:
     value = own.get(name)
-    if names is None or name in names or name == "__abstractmethods__":
-        return True
     return callable(value) or hasattr(type(value), "__get__")
 
 

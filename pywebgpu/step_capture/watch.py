@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import CodeType, FrameType, TracebackType
 from typing import Any, Self
+from warnings import warn
 
 from pywebgpu.step_capture.free_number import CORRECTED
 
@@ -110,6 +111,10 @@ DYNAMIC = frozenset(
     [
         "getattr",
         "hasattr",
+        "setattr",
+        "delattr",
+        "__setattr__",
+        "__delattr__",
         "vars",
         "__dict__",
         "dir",
@@ -256,6 +261,7 @@ class Watch:
     codes: by id, the user's code that ran, with the globals that it saw.
     library: code of the standard library that the user's code called and that looks into what it is given.
     reasons: why guards cannot speak for all that the call did; empty where they can.
+    has_warned: this package did, for the program.
     """
 
     def __init__(self, is_paused: Callable[[], bool], tells: Callable[[], None]) -> None:
@@ -264,6 +270,7 @@ class Watch:
         self.codes: dict[int, tuple[CodeType, dict[str, Any]]] = {}
         self.library: set[CodeType] = set()
         self.reasons: list[str] = []
+        self.has_warned = False
         self._is_paused, self._tells = is_paused, tells
         self._before: Any = None
 
@@ -285,6 +292,7 @@ class Watch:
 
     def _hook(self, frame: FrameType, event: str, arg: object) -> None:
         if event == "c_call":
+            self.has_warned |= arg is warn
             if _is_pure(arg) or (_is_internal(frame) and not _is_of_files(arg)):
                 return
             if not (self._is_paused() or _is_importing(frame)):

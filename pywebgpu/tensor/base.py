@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pywebgpu.tensor.grad_fn import GradFn
     from pywebgpu.tensor.tensor import Tensor
 
-Traits = tuple[bool, tuple[object, ...], Path]
+Traits = tuple[bool, tuple[object, ...], Path, bool]
 Selected = Callable[["TensorBase"], object]
 
 _OWN = frozenset({Composite, Pointwise, Reduction, Structural})  # ops whose nodes nobody else has: see view.is_shared
@@ -243,8 +243,7 @@ class TensorBase:
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
         if requires_grad and self.dtype.kind is not Kind.FLOAT:
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-        if ever.captured and capture_state.capture is not None:
-            capture_state.capture.see(self)
+        self._see()
         if self._flag is not bool(requires_grad):
             self._flag, self._cached = bool(requires_grad), None
             if requires_grad:
@@ -288,18 +287,24 @@ class TensorBase:
 
     def _traits(self) -> Traits:
         """What a step depends on besides the value: whether it is a leaf that wants a gradient, who waits for it, which
-        view of its storage it is."""
+        view of its storage it is, and whether the value has a history."""
         accumulator = self._accumulator
         hooks: tuple[Any, ...] = ()
         if accumulator is not None:
             function = accumulator.function
             hooks = (*accumulator.hooks.values(), *accumulator.after.values(), accumulator.retain, function)
-        return self._flag, hooks if any(hooks) else (), self._path
+        return self._flag, hooks if any(hooks) else (), self._path, self._storage.node.requires
+
+    def _see(self) -> None:
+        """Tells a capture that what this tensor is counts for the step."""
+        if ever.captured and capture_state.capture is not None:
+            capture_state.capture.see(self)
 
     # Identity and history
 
     def detach(self) -> Tensor:
         """The same storage without history."""
+        self._see()
         made = self._of(self._storage, self._path)
         if self._history is history.of_inference:
             made._history = history.of_inference
@@ -323,8 +328,7 @@ class TensorBase:
             raise TypeError(f"Variable data has to be a tensor, but got {type(other).__name__}")
         if self._flag and other.dtype.kind is not Kind.FLOAT:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
-        if ever.captured and capture_state.capture is not None:
-            capture_state.capture.see(self)
+        self._see()
         if other._storage is self._storage and other._path == self._path:
             return
         before, device = self._node, self._storage.device
@@ -364,12 +368,14 @@ class TensorBase:
 
     def register_hook(self, hook: Hook) -> RemovableHandle:
         """Calls `hook(grad)` when the gradient is computed; what it returns, if not None, replaces the gradient."""
+        self._see()
         if not self.requires_grad:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
         return RemovableHandle(self._find_accumulator().hooks, hook)
 
     def register_post_accumulate_grad_hook(self, hook: Hook) -> RemovableHandle:
         """Calls `hook(tensor)` after `.grad` was updated. Only for leaves."""
+        self._see()
         if not self.requires_grad:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
         if not self._flag:
