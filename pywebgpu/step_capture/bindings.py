@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from pywebgpu.devices.base import Buffer
@@ -10,6 +11,8 @@ from pywebgpu.ir.graph import Attrs
 from pywebgpu.runtime.storage import Storage
 from pywebgpu.step_capture import signature, surroundings
 from pywebgpu.step_capture.free_number import FREE
+from pywebgpu.step_capture.signature import Call
+from pywebgpu.step_capture.surroundings import Surroundings
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.view import Path as Views
 
@@ -58,6 +61,30 @@ class Made:
         if self.is_inference:
             made._inference = True
         return made
+
+
+@dataclass(slots=True, eq=False)
+class Replays:
+    """What changes from run to run of a step: the present call, and what guards have seen.
+
+    n_calls: of all kinds, the captured one too. n_audits: of those.
+    checked: the number of changes up to which all guards held. n_changes: how often there were some.
+    is_changed: an audit has to look at the last of them. lines: where the program called it.
+    """
+
+    current: list[Call]
+    surroundings: Surroundings
+    n_calls: int = 1
+    n_audits: int = 0
+    checked: int = -1
+    n_changes: int = 0
+    is_changed: bool = False
+    lines: set[tuple[int, int]] = field(default_factory=set)
+
+    def note_change(self) -> None:
+        """What the step takes for granted changed, and it fits all the same. Many changes call for few audits."""
+        self.n_changes += 1
+        self.is_changed |= self.n_changes & (self.n_changes - 1) == 0
 
 
 def difference(old: Any, new: object, title: str, values: Sequence[Any]) -> str | None:

@@ -26,7 +26,7 @@ from pywebgpu.runtime import executor
 from pywebgpu.runtime.executor import Run
 from pywebgpu.runtime.storage import Storage, whole_of
 from pywebgpu.step_capture import garbage, gradients, guards, kinds, names, signature, surroundings, survey
-from pywebgpu.step_capture.bindings import Fresh, Given, GivenContainer, GradientOf, Made, Source, Taker
+from pywebgpu.step_capture.bindings import Fresh, Given, GivenContainer, GradientOf, Made, Replays, Source, Taker
 from pywebgpu.step_capture.capture import Capture, capture_state
 from pywebgpu.step_capture.free_number import NotFreeError, plain
 from pywebgpu.step_capture.gradients import GivenGradients
@@ -38,30 +38,6 @@ from pywebgpu.tensor.history import History
 from pywebgpu.tensor.tensor import Tensor
 
 PACKAGE = str(Path(__file__).parents[1])
-
-
-@dataclass(slots=True, eq=False)
-class Replays:
-    """What changes from run to run of a step: the present call, and what guards have seen.
-
-    n_calls: of all kinds, the captured one too. n_audits: of those.
-    checked: the number of changes up to which all guards held. n_changes: how often there were some.
-    is_changed: an audit has to look at the last of them. lines: where the program called it.
-    """
-
-    current: list[Call]
-    surroundings: Surroundings
-    n_calls: int = 1
-    n_audits: int = 0
-    checked: int = -1
-    n_changes: int = 0
-    is_changed: bool = False
-    lines: set[tuple[int, int]] = field(default_factory=set)
-
-    def note_change(self) -> None:
-        """What the step takes for granted changed, and it fits all the same. Many changes call for few audits."""
-        self.n_changes += 1
-        self.is_changed |= self.n_changes & (self.n_changes - 1) == 0
 
 
 @dataclass(slots=True, eq=False)
@@ -442,7 +418,10 @@ class Builder:
             return GivenContainer(self._given[id(value)])
         if not isinstance(value, TensorBase):
             if not (kinds.is_constant(value) or id(value) in self._known_before):
-                self.reason = self.reason or f"it returns a {type(value).__name__}, which each run would have to make"
+                self.reason = (
+                    self.reason
+                    or f"it returns an object of class {type(value).__name__}, which each run would have to make"
+                )
             return value
         if id(value) in self._made:
             return self._made[id(value)]

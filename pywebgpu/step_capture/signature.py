@@ -161,7 +161,7 @@ class Call:
 
     def _facts(self, value: TensorBase) -> Hashable:
         found = _facts(value)
-        if value.__dict__ or type(value) is not value._kind:
+        if type(value) is not value._kind or value.__dict__:
             return found, self._attributes(value, OWN)
         return found
 
@@ -352,7 +352,7 @@ def slots(kind: type) -> list[str]:
 
 @functools.lru_cache(1024)
 def _slots_of(kind: type) -> list[str]:
-    bases = [base for base in kind.__mro__ if base.__flags__ & HEAP]
+    bases = [base for base in surroundings.mro(kind) if base.__flags__ & HEAP]
     return [name for base in bases for name, one in vars(base).items() if isinstance(one, types.MemberDescriptorType)]
 
 
@@ -383,9 +383,10 @@ def is_container(value: object) -> bool:
 def items_of(value: Any) -> tuple[list[Any], list[Any]]:
     """The keys of a container, and its items."""
     if isinstance(value, dict):
-        return list(value), list(value.values())
+        return [*dict.keys(value)], [*dict.values(value)]
     if isinstance(value, list | tuple):
-        return list(range(len(value))), list(value)
+        items = [*list.__iter__(value)] if isinstance(value, list) else [*tuple.__iter__(value)]
+        return [*range(len(items))], items
     names = [field.name for field in fields(value) if hasattr(value, field.name)]
     return names, [getattr(value, name) for name in names]
 

@@ -11,8 +11,8 @@ from pywebgpu.runtime import executor
 from pywebgpu.runtime.executor import Run
 from pywebgpu.runtime.storage import Storage, whole_of
 from pywebgpu.step_capture import guards, signature
-from pywebgpu.step_capture.bindings import Given, GivenContainer, GradientOf, Made, Source, Taker
-from pywebgpu.step_capture.builder import CapturedCall, Replays
+from pywebgpu.step_capture.bindings import Given, GivenContainer, GradientOf, Made, Replays, Source, Taker
+from pywebgpu.step_capture.builder import CapturedCall
 from pywebgpu.step_capture.capture import Capture, capture_state
 from pywebgpu.step_capture.free_number import FREE
 from pywebgpu.step_capture.gradients import UNCHANGED, GivenGradients, NewGradients

@@ -269,6 +269,12 @@ def attribute(thing: object, name: str) -> object:
         return MISSING
 
 
+def mro(kind: type) -> tuple[type, ...]:
+    """The bases of a class, whatever its metaclass says of them."""
+    bases: tuple[type, ...] = type.__getattribute__(kind, "__mro__")
+    return bases
+
+
 @dataclass(slots=True)
 class Facts:
     """What a function says of a thing: a tuple of plain values."""

@@ -40,6 +40,7 @@ from pywebgpu.step_capture.surroundings import (
     Sequence,
     Surroundings,
     attribute,
+    mro,
     path,
 )  # fmt: skip
 from pywebgpu.step_capture.watch import INTERNAL, LIBRARY, USER, Watch
@@ -205,6 +206,8 @@ class _Walk:
             self.waiting.append((title, value.__wrapped__))
         elif isinstance(value, kinds.STATELESS):
             self.is_dynamic |= id(value) in READING
+            if isinstance(value, types.MemberDescriptorType):
+                self.more.add(value.__name__)
             self.waiting.append((title, getattr(value, "__self__", None)))
         else:
             self._object(title, value)
@@ -221,9 +224,11 @@ class _Walk:
     def _tensor(self, title: str, tensor: TensorBase) -> None:
         self.tensors.add(id(tensor))
         self.capture.see(tensor)
-        self._names_of(title, tensor.__dict__)
+        self._names_of(title, object.__getattribute__(tensor, "__dict__"))
         self._slots_of(title, tensor, ignored=signature.OWN)
         self.waiting.append((type(tensor).__name__, type(tensor)))
+        if kinds.origin_of(type(tensor)) is USER:
+            self._attributes(title, tensor, ["__class__"])
         for name, other in (("_base", tensor._base), ("grad", tensor._grad)):
             if other is not None and self._sees(name) and id(other) not in self.met:
                 self._names_of(f"{title}.{name}", other.__dict__)
@@ -263,9 +268,9 @@ class _Walk:
             self._note(kind.__name__, Facts("its registered classes", abc.get_cache_token))
         # A metaclass of a library's reads what it likes, as that of enums does.
         meta: type = type(kind)
-        is_read_elsewhere = any(map(kinds.is_of_library, meta.__mro__))
+        is_read_elsewhere = any(map(kinds.is_of_library, mro(meta)))
         names = None if self.is_dynamic or is_read_elsewhere else self.names
-        for base in kind.__mro__:
+        for base in mro(kind):
             if id(base) in self.met and base is not kind:
                 continue
             self.met[id(base)] = base
@@ -273,13 +278,13 @@ class _Walk:
             if where is USER:
                 self._attributes(base.__name__, base, ["__mro__", *filter(self._sees, ("__name__", "__qualname__"))])
                 self.waiting.append((type(base).__name__, type(base)))
-                own = base.__dict__
+                own = type.__getattribute__(base, "__dict__")
                 entry = self._note(base.__name__, Mapping(own), _counting(own, names))
                 self._go_on(entry)
                 if "__match_args__" in own and "__match_args__" in self.names:
                     self.more.update(own["__match_args__"])
             elif where is INTERNAL or kinds.is_of_library(base):
-                own = base.__dict__
+                own = type.__getattribute__(base, "__dict__")
                 entry = self._note(base.__name__, OwnClass(own), _counting(own, names))
                 if not issubclass(base, TensorBase):
                     named = zip(entry.keys, entry.values, strict=True)
@@ -357,7 +362,7 @@ class _Walk:
             self._refuse(f"{title} is a weak reference, which a guard would keep from ending")
         elif isinstance(value, weakref.finalize):
             self._refuse(f"{title} is a finalizer, which ends with its object")
-        elif any(map(kinds.is_opaque, kind.__mro__)) or not kinds.is_plain(value):
+        elif any(map(kinds.is_opaque, mro(kind))) or not kinds.is_plain(value):
             self._refuse(f"{title} is a {kind.__name__}, whose state cannot be looked at")
         else:
             if isinstance(value, datetime.datetime | datetime.time):
@@ -371,9 +376,7 @@ class _Walk:
         self._attributes(title, value, ["__class__"] if names is MISSING else ["__class__", "__dict__"])
         self.waiting.append((kind.__name__, kind))
         if names is not MISSING:
-            is_read_here = any(
-                kinds.origin_of(base) is not USER and base.__name__ not in BASES for base in kind.__mro__
-            )
+            is_read_here = any(kinds.origin_of(base) is not USER and base.__name__ not in BASES for base in mro(kind))
             ignored = {one for one in MANAGED if "param_groups" in names and not self._sees(one)}
             self._names_of(title, names, are_all_wanted=is_read_here, ignored=ignored)
         self._slots_of(title, value)
@@ -415,7 +418,7 @@ class _Walk:
             self._refuse(f"{title} is a {kind.__name__}, whose state cannot be looked at")
 
     def _methods(self, kind: type) -> set[str]:
-        return {name for base in kind.__mro__ for name, one in vars(base).items() if callable(one)}
+        return {name for base in mro(kind) for name, one in vars(base).items() if callable(one)}
 
     def _attributes(self, title: str, thing: object, names: list[str]) -> None:
         entry = self._note(title, Attributes(thing, names))

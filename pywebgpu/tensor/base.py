@@ -288,12 +288,8 @@ class TensorBase:
     def _traits(self) -> Traits:
         """What a step depends on besides the value: whether it is a leaf that wants a gradient, who waits for it, which
         view of its storage it is, and whether the value has a history."""
-        accumulator = self._accumulator
-        hooks: tuple[Any, ...] = ()
-        if accumulator is not None:
-            function = accumulator.function
-            hooks = (*accumulator.hooks.values(), *accumulator.after.values(), accumulator.retain, function)
-        return self._flag, hooks if any(hooks) else (), self._path, self._storage.node.requires
+        hooks = () if self._accumulator is None else self._accumulator.waiting()
+        return self._flag, hooks, self._path, self._storage.node.requires
 
     def _see(self) -> None:
         """Tells a capture that what this tensor is counts for the step."""

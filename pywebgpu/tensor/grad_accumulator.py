@@ -59,6 +59,11 @@ class GradAccumulator:
         self.hooks: dict[int, Hook] = {}
         self.after: dict[int, Hook] = {}
 
+    def waiting(self) -> tuple[object, ...]:
+        """Who waits for the gradient, besides a leaf that accumulates it."""
+        hooks = (*self.hooks.values(), *self.after.values(), self.retain, self.function)
+        return hooks if any(hooks) else ()
+
     @classmethod
     def at(
         cls, node: Node | None, tensor: TensorBase, known: GradAccumulator | None, wrap: Callable[[Node], Any]

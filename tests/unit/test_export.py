@@ -237,7 +237,7 @@ def test_what_cannot_leave_is_refused(tmp_path: Path) -> None:
     refused(lambda x: x * 2, None, "no captured step to export; call it with an example")
     refused(lambda x: x.add_(1), x, "writes into its argument x")
     refused(lambda x: x * 2, x[1:3], r"x is a view of a larger tensor; call it with a clone\(\)")
-    refused(lambda x: (x * 2, object()), x, "returns a object, which cannot leave Python")
+    refused(lambda x: (x * 2, object()), x, "it returns an object of class object, which each run would have to make")
     refused(lambda x: x * 2, torch.ones(2, device="cpu"), "ran on device cpu, which has no kernels")
     with pytest.raises(CaptureError, match="step is a function; export takes what"):
         torch.save_program(tmp_path, {"step": lambda x: x})
