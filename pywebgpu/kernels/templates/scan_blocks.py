@@ -29,12 +29,13 @@ from pywebgpu.symbolic import Sym, flatten, unflatten, variable
 VECTOR = 4  # neighbours that a lane has in a strip
 STRIPS = 4  # of a lane
 LANES_ON_CPU, STRIPS_ON_CPU = 32, 4  # A CPU waits for barriers rather than for memory.
+LONG = ("logaddexp",)  # modes
 WAYS = 4  # launches that have a variant by shuffles
 UNROLLED = 8  # totals of blocks that a lane loads side by side
 
 
 class ScanBlocksTemplate(Template):
-    """Problem: rows, columns, elements of a block.
+    """Problem: rows, columns, elements of a block; layout "long" where what joins two elements is a long text.
 
     Launch: threads, a power of two; each: strips of one. SHUFFLED: lanes are joined so, as many as `each` says besides.
     """
@@ -49,8 +50,9 @@ class ScanBlocksTemplate(Template):
         return op is indexing.scan_blocks
 
     def problem(self, work: Computation, build: Builder) -> Problem:
-        shape = work.nodes[0].spec.shape
-        return Problem((prod(shape[:-1]), shape[-1], work.nodes[0].attrs["size"]))
+        shape, attrs = work.nodes[0].spec.shape, work.nodes[0].attrs
+        layout = "long" if attrs["mode"] in LONG else ""
+        return Problem((prod(shape[:-1]), shape[-1], attrs["size"]), layout=layout)
 
     def launches(self, problem: Problem, target: Target) -> Sequence[Launch]:
         _, columns, size = problem.sizes
@@ -59,6 +61,8 @@ class ScanBlocksTemplate(Template):
         first = Launch(threads=LANES_ON_CPU, each=(STRIPS_ON_CPU,)) if is_cpu else Launch(threads=256, each=(STRIPS,))
         lanes = [one for one in threads(256) if one <= limits.workgroup_size]
         found = [first, *(Launch(threads=one, each=(strips,)) for one in lanes for strips in (4, 2, 8, 1))]
+        if problem.layout:  # It stands once for each element and step, and translators take their time.
+            found = [one._replace(each=(1,)) for one in found]
         # Blocks end where a turn of the workgroup does; the end of a row is asked for.
         ends = [one for one in found if size >= columns or size % (one.threads * one.each[0] * VECTOR) == 0]
         room = limits.shared_bytes // (2 * WORD)
@@ -148,6 +152,7 @@ class _Strip:
         """
         node, mode, plain = self.node, self.node.attrs["mode"], _plain(self.node)
         last = _joined(plain, before)
+        before = [build.let(last)] if mode in LONG else before
         folds = iter(self._folds)
         for (conditions, places), values in zip(self._groups, self._values, strict=True):
             with build.if_(*conditions):
