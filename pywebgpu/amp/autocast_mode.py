@@ -19,6 +19,7 @@ from pywebgpu.amp.lists import Rule
 from pywebgpu.composites import arithmetic
 from pywebgpu.dtypes import DType
 from pywebgpu.ir.graph import Node, thread_state, used
+from pywebgpu.step_capture.capture import capture_state
 from pywebgpu.tensor.base import TensorBase
 
 P = ParamSpec("P")
@@ -157,6 +158,8 @@ def set_autocast_cpu_dtype(dtype: DType) -> None:
 
 def get_autocast_dtype(device_type: str) -> DType:
     """What autocast of a device casts to."""
+    if capture_state.capture is not None:
+        capture_state.capture.around["autocast"] = _settings
     return _settings.dtypes.get(device_type, dtypes.bfloat16 if device_type == "cpu" else dtypes.float16)
 
 

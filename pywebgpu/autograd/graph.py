@@ -59,8 +59,10 @@ class saved_tensors_hooks:
             capture_state.capture.reason = "it has hooks for saved tensors, which Python calls each time"
         graph.used.packing = _packed
         _local.hooks.append((self.pack_hook, self.unpack_hook))
+        graph.thread_state.n_ordinary += 1
 
     def __exit__(self, *_: object) -> None:
+        graph.thread_state.n_ordinary -= 1
         _local.hooks.pop()
 
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from pywebgpu.distributions import constraints
 from pywebgpu.distributions.constraints import Constraint
 from pywebgpu.distributions.utils import broadcast_all, lazy_property, sum_rightmost
-from pywebgpu.errors import CannotWaitError, CaptureError
+from pywebgpu.errors import CannotWaitError
 from pywebgpu.runtime.executor import StandInError
+from pywebgpu.step_capture.capture import capture_state
 
 if TYPE_CHECKING:
     from pywebgpu.tensor.tensor import Tensor
@@ -20,10 +21,12 @@ Sizes = Sequence[int]
 
 
 def _holds(found: Tensor) -> bool:
-    """Whether a constraint holds everywhere, as far as values can be waited for."""
+    """Whether a constraint holds everywhere, as far as values can be waited for: in a compiled step they cannot."""
+    if capture_state.capture is not None:
+        return True
     try:
         return bool(found.all())
-    except (CaptureError, StandInError, CannotWaitError):
+    except (StandInError, CannotWaitError):
         return True
 
 

@@ -57,6 +57,7 @@ class ThreadState(threading.local):
     decomposing: what a Composite is made of is being recorded.
     wide: nodes of whole numbers that not every device can hold, and the numbers, until a tensor is made of them.
     autocast: for which devices amp/ casts what ops read, and how; empty where it does not.
+    n_ordinary: how many blocks want compiled functions to run as ordinary code: what they do no replay does.
     Each thread has its own, and begins with these.
     """
 
@@ -66,6 +67,7 @@ class ThreadState(threading.local):
         self.origins: Any = None
         self.wide: list[tuple[Node, int]] = []
         self.autocast: tuple[Any, ...] = ()
+        self.n_ordinary = 0
 
     def watch(self, origins: Origins | None) -> None:
         """Sets who is told in this thread; None ends it."""

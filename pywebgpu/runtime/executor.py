@@ -365,10 +365,11 @@ def _force(storage: Storage) -> Node:
     """The node of a storage's value, which then has its buffer. Raises what the value raised, at each call."""
     capture, node, device = capture_state.capture, storage.node, storage.device
     if capture is not None and not (node.buffer is not None and any(ref() is storage for ref in capture.storages)):
-        raise CaptureError(
+        capture.failed = CaptureError(
             "a value is read on the host while a compiled step is captured: the step runs as one Program, whose values "
             "are there when it is over. Return the tensor, or register it with pywebgpu.capture(name, tensor)"
         )
+        raise capture.failed
     if node.buffer is None:
         stand_ins = state.default.local.queues[device].stand_ins
         if stand_ins and node in _reached([node], stand_ins):

@@ -159,6 +159,8 @@ class Builder:
                     self._free_starts(at, tensor)
                 args, kwargs = call.mapped(numbers)
                 result = self._watched(function, args, kwargs)
+                if capture.failed is not None:  # The program caught it, and went another way than without a capture.
+                    raise capture.failed
                 after = Call(args, kwargs)
                 self._given = {id(container): number for number, container in enumerate(after.containers)}
                 is_as_before = (
@@ -248,6 +250,12 @@ class Builder:
             self.reason = self.reason or "it returns a container with attributes of its own"
         captured.result_template = signature.copied(result, self._kept, known)
         captured.taps_template = signature.copied(capture.taps, self._kept, known)
+        shown = [(found(), storage()) for found, storage, _ in capture.tensors.values()]
+        for tensor, storage in shown:
+            if tensor is not None and storage is not None and id(tensor) in self._by_name:
+                whole = whole_of(storage)
+                if id(whole) in self._fresh:
+                    self._refuse(whole)
         captured.shown = frozenset(map(int, self._fresh.values()))
         ends = [(leaf, leaf._grad) for leaf, _, _ in capture.leaves()]
         before = {id(leaf): grad for leaf, grad, _ in capture.leaves()}

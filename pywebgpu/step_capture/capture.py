@@ -72,6 +72,7 @@ class Capture:
     def __init__(self, *, free: bool = True, guarded: bool = False, dry: bool = False) -> None:
         self.is_free, self.is_guarded, self.is_dry = free, guarded, dry
         self.left = ""  # why the rest of the call ran as ordinary code
+        self.failed: CaptureError | None = None  # raised, and perhaps caught by the program
         self.has_handed = False  # the program's code was handed a free number
         self.is_open = True  # until the call is over
         self.cells: list[Cell] = []

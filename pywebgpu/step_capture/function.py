@@ -286,7 +286,7 @@ def _words(one: Step, call: Call, numbers: list[int]) -> str:
 
 def _is_checked() -> bool:
     """Whether somebody has to see every op, as a search for NaN does: each call is then ordinary code."""
-    return getattr(thread_state.origins, "checks", False)
+    return thread_state.n_ordinary > 0 or getattr(thread_state.origins, "checks", False)
 
 
 def compile(

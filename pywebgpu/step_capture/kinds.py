@@ -12,7 +12,7 @@ from enum import Enum
 
 from pywebgpu.step_capture import signature
 from pywebgpu.step_capture.free_number import FREE
-from pywebgpu.step_capture.surroundings import EXACT
+from pywebgpu.step_capture.surroundings import EXACT, mro
 from pywebgpu.step_capture.watch import INTERNAL, LIBRARY, USER
 
 LIBRARIES = sys.stdlib_module_names | {"builtins", "numpy"}
@@ -70,6 +70,12 @@ def is_plain(value: object) -> bool:
     if isinstance(value, re.Match):
         return type(value.string) in EXACT
     return not (type(value).__module__ == "numpy.dtypes" and value.metadata)  # type: ignore[attr-defined]
+
+
+def hides(kind: type) -> bool:
+    """Whether a class of containers has ways of its own to go through them, which may leave something out."""
+    own = [base for base in mro(kind) if origin_of(base) is USER]
+    return any(name in vars(base) for base in own for name in ("__iter__", "__len__", "keys", "values", "items"))
 
 
 def is_constant(value: object) -> bool:

@@ -112,7 +112,8 @@ class Call:
             keys, items = items_of(value)
             names = tuple([self._constant(key) for key in keys])
             inside = tuple([self._describe(item) for item in items])
-            return kind, names, inside, None if kind is dict else self._attributes(value, keys)
+            fields = () if isinstance(value, list | tuple | dict) else keys
+            return kind, names, inside, None if kind is dict else self._attributes(value, fields)
         return self._constant(value)
 
     def _constant(self, value: object) -> Hashable:
@@ -302,7 +303,7 @@ def has_more(value: object) -> bool:
     """Whether a container has attributes besides its items."""
     if type(value) in (list, tuple, dict):
         return False
-    fields = items_of(value)[0]
+    fields = () if isinstance(value, list | tuple | dict) else items_of(value)[0]
     own = surroundings.attribute(value, "__dict__")
     names = [*slots(type(value)), *(own if isinstance(own, dict) else ())]
     return any(name not in fields for name in names)

@@ -316,7 +316,9 @@ class _Walk:
             self._parts_of(title, value)
 
     def _container(self, title: str, value: Any) -> None:
-        if len(value) > LARGEST:
+        if kinds.hides(type(value)):
+            self._refuse(f"{title} is a {type(value).__name__}, which says itself what it holds")
+        elif len(value) > LARGEST:
             self._refuse(f"{title} has {len(value)} items, and more than {LARGEST} are not looked at")
         elif isinstance(value, dict | types.MappingProxyType):
             self.waiting.extend((f"a key of {title}", key) for key in value)

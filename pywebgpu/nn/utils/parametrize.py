@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
 
 from pywebgpu.autodiff import grad_mode
+from pywebgpu.ir.graph import thread_state
 from pywebgpu.nn.container import ModuleDict, ModuleList
 from pywebgpu.nn.module import Module
 from pywebgpu.nn.parameter import Parameter
@@ -27,10 +28,12 @@ _cache = _Cache()
 def cached() -> Iterator[None]:
     """Inside, each parametrized tensor is computed once, at its first access."""
     _cache.depth += 1
+    thread_state.n_ordinary += 1
     try:
         yield
     finally:
         _cache.depth -= 1
+        thread_state.n_ordinary -= 1
         if not _cache.depth:
             _cache.values.clear()
 
