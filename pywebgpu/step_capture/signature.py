@@ -8,13 +8,13 @@ that is no plain value the attributes count, too; its class is looked at by surv
 from __future__ import annotations
 
 import copy
-import functools
 import types
 from collections import deque
 from collections.abc import Callable, Collection, Hashable
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeGuard
+from weakref import WeakKeyDictionary
 
 from pywebgpu import devices, dtypes
 from pywebgpu.ir.graph import Spec, thread_state
@@ -80,8 +80,9 @@ class Call:
         self.has_history = False
         state = thread_state
         modes = (state.grad, state.inference, state.autocast, dtypes.default(), devices.default_device())
+        positional = self._describe(args)  # First, as in `rebuilt`: numbers and tensors are known by their order.
         named = tuple([(name, self._describe(value)) for name, value in kwargs.items()])
-        self.key: Hashable = (modes, self._describe(args), named)
+        self.key: Hashable = (modes, positional, named)
 
     @classmethod
     def nothing(cls) -> Call:
@@ -351,10 +352,16 @@ def slots(kind: type) -> list[str]:
     return _slots_of(kind) if kind.__flags__ & HEAP else []
 
 
-@functools.lru_cache(1024)
+_slots: WeakKeyDictionary[type, list[str]] = WeakKeyDictionary()  # A class holds all that its methods can see.
+
+
 def _slots_of(kind: type) -> list[str]:
-    bases = [base for base in surroundings.mro(kind) if base.__flags__ & HEAP]
-    return [name for base in bases for name, one in vars(base).items() if isinstance(one, types.MemberDescriptorType)]
+    names = _slots.get(kind)
+    if names is None:
+        bases = [base for base in surroundings.mro(kind) if base.__flags__ & HEAP]
+        parts = [item for base in bases for item in vars(base).items()]
+        names = _slots[kind] = [name for name, part in parts if isinstance(part, types.MemberDescriptorType)]
+    return names
 
 
 def _tuple(value: tuple[Any, ...], items: list[Any]) -> tuple[Any, ...]:

@@ -1,7 +1,9 @@
 """What a captured step holds: constants, state and its aliases, and nothing of Python, whatever it is given."""
 
 import contextlib
+import gc
 import sys
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -34,6 +36,30 @@ def test_a_replay_runs_no_python(device: str) -> None:
         assert y.tolist() == [n + 1] * 5
     assert step.counters["replays"] == 2
     assert not any(name.endswith("tensor/movement.py") for name in ran)
+
+
+def test_arguments_by_place_and_by_name_are_not_mixed_up(device: str) -> None:
+    step = torch.compile(lambda x, k, *, y, n: (x - y, k, n))
+    for k in (2.0, 3.0, 0.5):
+        x, y = torch.tensor([k], device=device), torch.tensor([1.0], device=device)
+        difference, *numbers = step(x, k, y=y, n=[7.0])
+        assert (difference.item(), *numbers) == (k - 1, k, [7.0])
+
+
+def test_classes_that_steps_were_given_end_with_their_last_object(device: str) -> None:
+    class Given:
+        __slots__ = ("factor",)
+
+        def __init__(self, factor: float) -> None:
+            self.factor = factor
+
+    step = torch.compile(lambda x, given: x * given.factor)
+    for factor in (2.0, 3.0):
+        assert step(torch.ones(1, device=device), Given(factor)).item() == factor
+    ended = weakref.ref(Given)
+    del step, Given
+    gc.collect()
+    assert ended() is None
 
 
 def test_constants_outlive_many_runs(device: str) -> None:
