@@ -29,6 +29,7 @@ from pywebgpu.step_capture.capture import Capture
 from pywebgpu.step_capture.free_number import FREE, plain
 from pywebgpu.step_capture.surroundings import (
     EXACT,
+    FUNCTIONS,
     MISSING,
     Attributes,
     Entry,
@@ -286,9 +287,10 @@ class _Walk:
             elif where is INTERNAL or kinds.is_of_library(base):
                 own = type.__getattribute__(base, "__dict__")
                 entry = self._note(base.__name__, OwnClass(own), _counting(own, names))
-                if not issubclass(base, TensorBase):
-                    named = zip(entry.keys, entry.values, strict=True)
-                    self.waiting.extend((path(base.__name__, name), one) for name, one in named if self._is_read(name))
+                is_of_tensors = issubclass(base, TensorBase)  # What its functions see is not looked at.
+                for name, value in zip(entry.keys, entry.values, strict=True):
+                    if self._is_read(name) and not (is_of_tensors and type(value) in FUNCTIONS):
+                        self.waiting.append((path(base.__name__, name), value))
 
     def _is_read(self, name: str) -> bool:
         return name in OWN or name in self.names
@@ -409,6 +411,7 @@ class _Walk:
             read = set()
         names = {*read, *self.names & self._methods(kind)} - self.capture.reads_anew(own)
         self._go_on(self._note(title, Lookup(own.get, sorted(names))))  # `optimizer.step = ...`, `schedule.last_epoch`
+        self._attributes(title, value, ["__class__"])
         self.waiting.append((kind.__name__, kind))
         if "param_groups" in own:
             self._note(title, Lookup(own.get, ["param_groups", "state"]))  # Plain values in them guard themselves.

@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 from pywebgpu.composites import linear
-from pywebgpu.ir.graph import used
+from pywebgpu.ir.graph import thread_state, used
 from pywebgpu.tensor.apply import apply
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.methods import node_of
@@ -26,7 +26,7 @@ class ContractionMethods(MovementMethods, ReductionMethods):
         """The matrix product by rank: vectors dot, matrices multiply, further leading axes are batches."""
         if not isinstance(other, TensorBase):
             raise TypeError(f"matmul(): argument 'other' (position 1) must be Tensor, not {type(other).__name__}")
-        if used.autocast is not None:
+        if used.autocast is not None and thread_state.autocast:
             return apply(linear.matmul, self, other)
         return self._new(linear.matmul(self._node, node_of(self, other)), self._storage.device)
 

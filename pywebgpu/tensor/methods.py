@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from pywebgpu.composites import arithmetic
-from pywebgpu.ir.graph import Node, used
+from pywebgpu.ir.graph import Node, thread_state, used
 from pywebgpu.step_capture.free_number import NUMBERS
 from pywebgpu.tensor import from_data, transfer
 from pywebgpu.tensor.apply import apply, is_on_host, two_devices
@@ -38,7 +38,7 @@ def unary(function: Callable[[Node], Node]) -> Unary:
     """A method without arguments."""
 
     def method(self: TensorBase) -> Tensor:
-        if used.autocast is not None:
+        if used.autocast is not None and thread_state.autocast:
             return apply(function, self)
         node = function(self._node)
         made = self._new(node.called(graph_name) if graph_name else node, self._storage.device)
@@ -89,7 +89,7 @@ def operator(function: Callable[[Any, Any], Node]) -> Binary:
 
     def method(self: TensorBase, other: Operand) -> Tensor:
         device = self._storage.device
-        if used.autocast is None:  # What nearly every call comes to.
+        if used.autocast is None or not thread_state.autocast:  # What nearly every call comes to.
             if type(other) is float:
                 made = self._new(function(self._node, other), device)
                 return kept(made, self, other) if self._path else made
@@ -102,7 +102,7 @@ def operator(function: Callable[[Any, Any], Node]) -> Binary:
             return NotImplemented  # type: ignore[no-any-return]
         except OnHostError:
             return method(beside(self, other), other)
-        if used.autocast is not None:
+        if used.autocast is not None and thread_state.autocast:
             return apply(function, self, found)
         made = self._new(function(self._node, found), self._storage.device)
         return kept(made, self, other) if self._path else made
@@ -114,14 +114,14 @@ def reflected(function: Callable[[Any, Any], Node]) -> Binary:
     """The operator with the tensor on the right."""
 
     def method(self: TensorBase, other: Operand) -> Tensor:
-        if type(other) is float and used.autocast is None:
+        if type(other) is float and (used.autocast is None or not thread_state.autocast):
             made = self._new(function(other, self._node), self._storage.device)
             return kept(made, other, self) if self._path else made
         try:
             found = operand(self, other)
         except NoOperandError:
             return NotImplemented  # type: ignore[no-any-return]
-        if used.autocast is not None:
+        if used.autocast is not None and thread_state.autocast:
             return apply(function, found, self)
         made = self._new(function(found, self._node), self._storage.device)
         return kept(made, other, self) if self._path else made

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from pywebgpu import dtypes
 from pywebgpu.composites import arithmetic, elementwise, error_functions, logic
-from pywebgpu.ir.graph import Node, Pointwise, used
+from pywebgpu.ir.graph import Node, Pointwise, thread_state, used
 from pywebgpu.ops import pointwise as ops
 from pywebgpu.tensor.apply import apply, called
 from pywebgpu.tensor.base import TensorBase
@@ -24,7 +24,7 @@ def _real(op: Pointwise) -> Unary:
     """A function of real numbers: integers become the default float."""
 
     def method(self: TensorBase) -> Tensor:
-        if used.autocast is not None:
+        if used.autocast is not None and thread_state.autocast:
             return apply(partial(arithmetic.unary_float, op), self)
         made = self._new(arithmetic.unary_float(op, self._node), self._storage.device)
         return kept(made, self) if self._path else made
@@ -95,7 +95,7 @@ class PointwiseMethods(TensorBase):
     @settling
     def pow(self, exponent: Operand) -> Tensor:
         """self to a power."""
-        if used.autocast is not None:
+        if used.autocast is not None and thread_state.autocast:
             return apply(elementwise.pow_, self, exponent)
         made = self._new(elementwise.pow_(self._node, operand(self, exponent)), self._storage.device)
         return kept(made, self, exponent) if self._path or getattr(exponent, "_path", ()) else made

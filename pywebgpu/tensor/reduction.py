@@ -10,7 +10,7 @@ from pywebgpu import return_types
 from pywebgpu.composites import joining, reduce, scan
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import ShapeError
-from pywebgpu.ir.graph import Node, used
+from pywebgpu.ir.graph import Node, thread_state, used
 from pywebgpu.tensor.apply import apply, aten, called
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.methods import aliased
@@ -50,7 +50,7 @@ class ReductionMethods(PointwiseMethods):
     @aliased
     def sum(self, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
         """The sum over `dim` (None: all axes); of whole numbers and bools in int64."""
-        if used.autocast is not None:
+        if used.autocast is not None and thread_state.autocast:
             made = apply(reduce.sum, self, dim, keepdim, dtype=dtype)
         else:
             made = self._new(reduce.sum(self._node, dim, keepdim, dtype=dtype), self._storage.device)
@@ -229,14 +229,14 @@ class ReductionMethods(PointwiseMethods):
     @aliased
     def softmax(self, dim: int, dtype: DType | None = None) -> Tensor:
         """exp(x) over its sum along `dim`."""
-        if used.autocast is not None:
+        if used.autocast is not None and thread_state.autocast:
             return apply(reduce.softmax, self, dim, dtype=dtype)
         return self._new(reduce.softmax(self._node, dim, dtype=dtype), self._storage.device)
 
     @aliased
     def log_softmax(self, dim: int, dtype: DType | None = None) -> Tensor:
         """x - logsumexp(x) along `dim`."""
-        if used.autocast is not None:
+        if used.autocast is not None and thread_state.autocast:
             return apply(reduce.log_softmax, self, dim, dtype=dtype)
         return self._new(reduce.log_softmax(self._node, dim, dtype=dtype), self._storage.device)
 
