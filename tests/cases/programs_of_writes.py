@@ -302,7 +302,8 @@ def functions_that_refuse_values_or_an_out(torch, x, say):
         lambda: torch.trace(x(3, 3), out=torch.empty(0)),
     )
     numbers, weight = torch.tensor([0, 1, 2, 3]), x(5, 2)
-    for offsets in ([0, 2], [2, 0], [0, 5], [1, 2], [0, 2, 1], [0, 4], [0, 4, 4], [0, 0]):
+    # Offsets that fall in the middle are left out: PyTorch reads memory that it never wrote.
+    for offsets in ([0, 2], [2, 0], [0, 5], [1, 2], [0, 4], [0, 4, 4], [0, 0]):
         for last in (False, True):
             attempts(
                 say,
