@@ -293,10 +293,10 @@ def containers_in(value: object) -> list[Any]:
     inside: dict[int, Any] = {}
     waiting = [value]
     while waiting:
-        one = waiting.pop()
-        if is_container(one) and id(one) not in inside:
-            inside[id(one)] = one
-            waiting += items_of(one)[1]
+        item = waiting.pop()
+        if is_container(item) and id(item) not in inside:
+            inside[id(item)] = item
+            waiting += items_of(item)[1]
     return [*inside.values()]
 
 

@@ -239,9 +239,9 @@ class _Walk:
 
     def _function(self, title: str, function: types.FunctionType) -> None:
         code = function.__code__
-        told = [name for name in ABOUT if self._sees(name)] + [name for name in SPACES if name in self.names]
-        if told and watch.origin(code.co_filename)[0] is USER:
-            self._attributes(title, function, told)
+        seen = [name for name in ABOUT if self._sees(name)] + [name for name in SPACES if name in self.names]
+        if seen and watch.origin(code.co_filename)[0] is USER:
+            self._attributes(title, function, seen)
         cells = [(name, cell) for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True)]
         if id(code) in self.codes:
             self.found.add(id(code))

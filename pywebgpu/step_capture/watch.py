@@ -211,10 +211,10 @@ def modules_of(imports: Iterable[Import], package: str) -> set[str]:
     names = set()
     for level, name, taken in imports:
         above = package.rsplit(".", level - 1)[0] if level else ""
-        whole = ".".join(filter(None, (above, name)))
-        parts = whole.split(".")
+        module = ".".join(filter(None, (above, name)))
+        parts = module.split(".")
         names |= {".".join(parts[:count]) for count in range(1, len(parts) + 1)}
-        names |= {f"{whole}.{one}" for one in taken}
+        names |= {f"{module}.{item}" for item in taken}
     return names
 
 

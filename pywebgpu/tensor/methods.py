@@ -41,8 +41,8 @@ def unary(function: Callable[[Node], Node]) -> Unary:
         if used.autocast is not None and thread_state.autocast:
             return apply(function, self)
         node = function(self._node)
-        made = self._new(node.called(graph_name) if graph_name else node, self._storage.device)
-        return kept(made, self) if self._path else made
+        result = self._new(node.called(graph_name) if graph_name else node, self._storage.device)
+        return kept(result, self) if self._path else result
 
     graph_name = _graph_name(function)
 
@@ -58,8 +58,8 @@ def binary(function: Callable[[Any, Any], Node]) -> Binary:
         except OnHostError:
             return method(beside(self, other), other)
         node = function(self._node, found)
-        made = self._new(node.called(graph_name) if graph_name else node, self._storage.device)
-        return kept(made, self, other) if self._path or getattr(other, "_path", ()) else made
+        result = self._new(node.called(graph_name) if graph_name else node, self._storage.device)
+        return kept(result, self, other) if self._path or getattr(other, "_path", ()) else result
 
     graph_name = _graph_name(function)
     return named(method, function)
@@ -77,8 +77,8 @@ def pair(function: Callable[[Any, Any], Node]) -> Binary:
         except OnHostError:
             return method(beside(self, other), other)
         node = function(self._node, found)
-        made = self._new(node.called(graph_name) if graph_name else node, self._storage.device)
-        return kept(made, self, other) if self._path or getattr(other, "_path", ()) else made
+        result = self._new(node.called(graph_name) if graph_name else node, self._storage.device)
+        return kept(result, self, other) if self._path or getattr(other, "_path", ()) else result
 
     graph_name = _graph_name(function)
     return named(method, function)
@@ -91,11 +91,11 @@ def operator(function: Callable[[Any, Any], Node]) -> Binary:
         device = self._storage.device
         if used.autocast is None or not thread_state.autocast:  # What nearly every call comes to.
             if type(other) is float:
-                made = self._new(function(self._node, other), device)
-                return kept(made, self, other) if self._path else made
+                result = self._new(function(self._node, other), device)
+                return kept(result, self, other) if self._path else result
             if isinstance(other, TensorBase) and other._storage.device is device:
-                made = self._new(function(self._node, other._node), device)
-                return kept(made, self, other) if self._path or other._path else made
+                result = self._new(function(self._node, other._node), device)
+                return kept(result, self, other) if self._path or other._path else result
         try:
             found = operand(self, other)
         except NoOperandError:
@@ -104,8 +104,8 @@ def operator(function: Callable[[Any, Any], Node]) -> Binary:
             return method(beside(self, other), other)
         if used.autocast is not None and thread_state.autocast:
             return apply(function, self, found)
-        made = self._new(function(self._node, found), self._storage.device)
-        return kept(made, self, other) if self._path else made
+        result = self._new(function(self._node, found), self._storage.device)
+        return kept(result, self, other) if self._path else result
 
     return named(method, function)
 
@@ -115,16 +115,16 @@ def reflected(function: Callable[[Any, Any], Node]) -> Binary:
 
     def method(self: TensorBase, other: Operand) -> Tensor:
         if type(other) is float and (used.autocast is None or not thread_state.autocast):
-            made = self._new(function(other, self._node), self._storage.device)
-            return kept(made, other, self) if self._path else made
+            result = self._new(function(other, self._node), self._storage.device)
+            return kept(result, other, self) if self._path else result
         try:
             found = operand(self, other)
         except NoOperandError:
             return NotImplemented  # type: ignore[no-any-return]
         if used.autocast is not None and thread_state.autocast:
             return apply(function, found, self)
-        made = self._new(function(found, self._node), self._storage.device)
-        return kept(made, other, self) if self._path else made
+        result = self._new(function(found, self._node), self._storage.device)
+        return kept(result, other, self) if self._path else result
 
     return named(method, function)
 

@@ -26,8 +26,8 @@ def _real(op: Pointwise) -> Unary:
     def method(self: TensorBase) -> Tensor:
         if used.autocast is not None and thread_state.autocast:
             return apply(partial(arithmetic.unary_float, op), self)
-        made = self._new(arithmetic.unary_float(op, self._node), self._storage.device)
-        return kept(made, self) if self._path else made
+        result = self._new(arithmetic.unary_float(op, self._node), self._storage.device)
+        return kept(result, self) if self._path else result
 
     return named(method, op)
 
@@ -47,27 +47,27 @@ class PointwiseMethods(TensorBase):
     @settling
     def add(self, other: Operand, *, alpha: float = 1) -> Tensor:
         """self + alpha other"""
-        made = self._new(arithmetic.add(self._node, operand(self, other), alpha), self._storage.device)
-        return kept(made, self, other) if self._path or getattr(other, "_path", ()) else made
+        result = self._new(arithmetic.add(self._node, operand(self, other), alpha), self._storage.device)
+        return kept(result, self, other) if self._path or getattr(other, "_path", ()) else result
 
     @settling
     def sub(self, other: Operand, *, alpha: float = 1) -> Tensor:
         """self - alpha other"""
-        made = self._new(arithmetic.sub(self._node, operand(self, other), alpha), self._storage.device)
-        return kept(made, self, other) if self._path or getattr(other, "_path", ()) else made
+        result = self._new(arithmetic.sub(self._node, operand(self, other), alpha), self._storage.device)
+        return kept(result, self, other) if self._path or getattr(other, "_path", ()) else result
 
     @settling
     def rsub(self, other: Operand, *, alpha: float = 1) -> Tensor:
         """other - alpha self"""
-        made = self._new(elementwise.rsub(self._node, operand(self, other), alpha), self._storage.device)
-        return kept(made, self, other) if self._path or getattr(other, "_path", ()) else made
+        result = self._new(elementwise.rsub(self._node, operand(self, other), alpha), self._storage.device)
+        return kept(result, self, other) if self._path or getattr(other, "_path", ()) else result
 
     @settling
     def div(self, other: Operand, *, rounding_mode: str | None = None) -> Tensor:
         """self / other; rounding_mode "floor" or "trunc" rounds the quotient and keeps integers integers."""
-        made = self._new(arithmetic.div(self._node, operand(self, other), rounding_mode), self._storage.device)
-        made = kept(made, self, other)
-        return made if rounding_mode is None else called(made, "aten::div.2")
+        result = self._new(arithmetic.div(self._node, operand(self, other), rounding_mode), self._storage.device)
+        result = kept(result, self, other)
+        return result if rounding_mode is None else called(result, "aten::div.2")
 
     subtract, divide = sub, div
     mul = multiply = binary(arithmetic.mul)
@@ -97,14 +97,14 @@ class PointwiseMethods(TensorBase):
         """self to a power."""
         if used.autocast is not None and thread_state.autocast:
             return apply(elementwise.pow_, self, exponent)
-        made = self._new(elementwise.pow_(self._node, operand(self, exponent)), self._storage.device)
-        return kept(made, self, exponent) if self._path or getattr(exponent, "_path", ()) else made
+        result = self._new(elementwise.pow_(self._node, operand(self, exponent)), self._storage.device)
+        return kept(result, self, exponent) if self._path or getattr(exponent, "_path", ()) else result
 
     @settling
     def float_power(self, exponent: Operand) -> Tensor:
         """self to a power, in float64."""
-        made = self._new(elementwise.float_power(self._node, operand(self, exponent)), self._storage.device)
-        return kept(made, self, exponent) if self._path or getattr(exponent, "_path", ()) else made
+        result = self._new(elementwise.float_power(self._node, operand(self, exponent)), self._storage.device)
+        return kept(result, self, exponent) if self._path or getattr(exponent, "_path", ()) else result
 
     def logaddexp2(self, other: Tensor) -> Tensor:
         """log2(2^self + 2^other)"""
@@ -155,8 +155,8 @@ class PointwiseMethods(TensorBase):
         low = None if min is None else operand(self, min)
         high = None if max is None else operand(self, max)
         kind = "aten::clamp" if isinstance(low, Node) or isinstance(high, Node) else "clamp"
-        made = self._new(elementwise.clamp(self._node, low, high), self._storage.device)
-        return called(kept(made, self, *(bound for bound in (min, max) if isinstance(bound, TensorBase))), kind)
+        result = self._new(elementwise.clamp(self._node, low, high), self._storage.device)
+        return called(kept(result, self, *(bound for bound in (min, max) if isinstance(bound, TensorBase))), kind)
 
     clip = clamp
 
@@ -243,7 +243,7 @@ def where(condition: TensorBase, input: Operand | None = None, other: Operand | 
     if condition.ndim == 0:
         device = next((x._storage.device for x in (input, other) if isinstance(x, TensorBase)), device)
     guide = next((x for x in (input, other) if isinstance(x, TensorBase) and x._storage.device is device), condition)
-    made = condition._new(
+    result = condition._new(
         arithmetic.where(node_of(guide, condition), operand(guide, input), operand(guide, other)), device
     )
-    return kept(made, condition, input, other)
+    return kept(result, condition, input, other)
