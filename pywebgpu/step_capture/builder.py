@@ -31,7 +31,7 @@ from pywebgpu.step_capture.capture import Capture, capture_state
 from pywebgpu.step_capture.free_number import NotFreeError, plain
 from pywebgpu.step_capture.gradients import GivenGradients
 from pywebgpu.step_capture.signature import Call
-from pywebgpu.step_capture.surroundings import Surroundings
+from pywebgpu.step_capture.surroundings import Surroundings, is_a
 from pywebgpu.step_capture.watch import Watch
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.history import History
@@ -190,7 +190,7 @@ class Builder:
 
     def _own(self, value: object) -> object:
         """A returned tensor; a copy of one that was uploaded, since its memory is a constant of the step."""
-        if not isinstance(value, TensorBase):
+        if not is_a(value, TensorBase):
             return value
         whole = whole_of(value._storage)
         is_made = any(ref() is whole for ref in self.capture.storages)
@@ -250,12 +250,6 @@ class Builder:
             self.reason = self.reason or "it returns a container with attributes of its own"
         captured.result_template = signature.copied(result, self._kept, known)
         captured.taps_template = signature.copied(capture.taps, self._kept, known)
-        shown = [(found(), storage()) for found, storage, _ in capture.tensors.values()]
-        for tensor, storage in shown:
-            if tensor is not None and storage is not None and id(tensor) in self._by_name:
-                whole = whole_of(storage)
-                if id(whole) in self._fresh:
-                    self._refuse(whole)
         captured.shown = frozenset(map(int, self._fresh.values()))
         ends = [(leaf, leaf._grad) for leaf, _, _ in capture.leaves()]
         before = {id(leaf): grad for leaf, grad, _ in capture.leaves()}
@@ -265,6 +259,7 @@ class Builder:
         ]
         captured.new_gradients, captured.other_gradients = gradients.ends_of(kept)
         del before
+        self._refuse_kept()
         if not self._dry:
             capture.forget_gradients()
         captured.n_fresh = len(self._fresh)
@@ -282,6 +277,15 @@ class Builder:
             self._undo()
         self._born, capture.storages, capture.begun, capture.undos, capture.taps = {}, [], {}, [], {}
         capture.tensors, self._made = {}, {}
+
+    def _refuse_kept(self) -> None:
+        """What each run makes anew may not be kept by the program as well."""
+        for ref, storage_ref, _ in self.capture.tensors.values():
+            tensor, storage = ref(), storage_ref()
+            if tensor is not None and storage is not None and id(tensor) in self._by_name:
+                whole = whole_of(storage)
+                if id(whole) in self._fresh:
+                    self._refuse(whole)
 
     def _find_gradients(self, captured: CapturedCall) -> None:
         """The gradients that it found and knows only as such: by no name, and not as arguments."""
@@ -424,7 +428,7 @@ class Builder:
         """A returned value as it is made again in each run; what was there before is itself."""
         if id(value) in self._given:
             return GivenContainer(self._given[id(value)])
-        if not isinstance(value, TensorBase):
+        if not is_a(value, TensorBase):
             if not (kinds.is_constant(value) or id(value) in self._known_before):
                 self.reason = (
                     self.reason

@@ -60,6 +60,12 @@ class Cell:
         return self.key[1]
 
 
+class OwnReference(weakref.ref[Any]):
+    """A weak reference that a capture holds, which no program knows of."""
+
+    __slots__ = ()
+
+
 class Capture:
     """One captured call: its host program, and the modules, gradients and storages that it touched.
 
@@ -262,7 +268,7 @@ class Capture:
         """A leaf's gradient is read or set: what was there first decides what the step did."""
         known = self.grads.get(id(leaf))
         if known is None or known[0]() is not leaf:
-            self.grads[id(leaf)] = weakref.ref(leaf), leaf._grad, read
+            self.grads[id(leaf)] = OwnReference(leaf), leaf._grad, read
 
     def leaves(self) -> Iterator[tuple[Any, Any, bool]]:
         """The leaves whose gradient was read or set, and which are still there: that gradient, whether it was read."""
@@ -277,9 +283,10 @@ class Capture:
 
     def see(self, tensor: _Tensor) -> None:
         """A tensor is read or written: what it is now decides what the step is."""
-        if id(tensor) not in self.tensors:
+        known = self.tensors.get(id(tensor))
+        if known is None or known[0]() is not tensor:  # One that is gone leaves its id to another.
             tensor._storage.claim()
-            self.tensors[id(tensor)] = weakref.ref(tensor), weakref.ref(tensor._storage), tensor._traits()
+            self.tensors[id(tensor)] = OwnReference(tensor), weakref.ref(tensor._storage), tensor._traits()
 
     def note_upload(self, buffer: object, data: bytes | memoryview) -> None:
         """The host fills a buffer: a constant of the step, if it is so at each call."""

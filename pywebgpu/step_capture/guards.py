@@ -5,13 +5,12 @@ What Python code can see by names and attributes is in survey.py.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from pywebgpu.devices.base import Device
 from pywebgpu.runtime.storage import Storage, whole_of
-from pywebgpu.step_capture.capture import Capture
+from pywebgpu.step_capture.capture import Capture, OwnReference
 from pywebgpu.step_capture.gradients import GivenGradients
 from pywebgpu.tensor.base import TensorBase
 
@@ -65,7 +64,7 @@ def _memory(tensor: TensorBase | None) -> tuple[Storage, Any] | None:
 
 
 def _gradient(leaf: TensorBase, grad: TensorBase | None) -> Guard:
-    memory, held = _memory(grad), weakref.ref(leaf)
+    memory, held = _memory(grad), OwnReference(leaf)
 
     def guard() -> str | None:
         leaf = held()

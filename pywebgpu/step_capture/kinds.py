@@ -10,12 +10,12 @@ import sys
 import types
 from enum import Enum
 
-from pywebgpu.step_capture import signature
+from pywebgpu.step_capture import signature, watch
 from pywebgpu.step_capture.free_number import FREE
-from pywebgpu.step_capture.surroundings import EXACT, mro
+from pywebgpu.step_capture.surroundings import EXACT, is_a, mro
 from pywebgpu.step_capture.watch import INTERNAL, LIBRARY, USER
 
-LIBRARIES = sys.stdlib_module_names | {"builtins", "numpy"}
+IMMUTABLE = 1 << 8  # the flag of classes that C code made, and nobody can change
 # What has no state of its own.
 STATELESS = (
     types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, types.MethodWrapperType,
@@ -39,13 +39,31 @@ CONSTANT = {
 
 
 def origin_of(kind: type) -> str:
-    module = kind.__module__ if isinstance(kind.__module__, str) else ""
-    return origin_of_module(module) if module in sys.modules else USER
+    """Whose class it is: a program's own may say that it is of any module."""
+    name = kind.__module__ if isinstance(kind.__module__, str) else ""
+    module = sys.modules.get(name)
+    if module is None:
+        return USER
+    found = origin_of_module(name)
+    is_made_by_code = kind.__flags__ & (signature.HEAP | IMMUTABLE) == signature.HEAP
+    return found if found is USER or not is_made_by_code or _is_of(kind, module) else USER
+
+
+def _is_of(kind: type, module: types.ModuleType) -> bool:
+    """Whether a module has the class by its name, or made it in a function."""
+    names = kind.__qualname__.split(".")
+    if "<locals>" in names:
+        own = [one.__globals__ for one in vars(kind).values() if isinstance(one, types.FunctionType)]
+        return all(space is vars(module) for space in own)
+    part: object = module
+    for name in names:
+        part = vars(part).get(name) if hasattr(part, "__dict__") else None
+    return part is kind
 
 
 def origin_of_module(module: str) -> str:
     first = module.partition(".")[0]
-    return INTERNAL if first in ("pywebgpu", "torch") else LIBRARY if first in LIBRARIES else USER
+    return INTERNAL if first in ("pywebgpu", "torch") else LIBRARY if first in watch.LIBRARIES else USER
 
 
 def is_of_library(kind: type) -> bool:
@@ -67,7 +85,7 @@ def is_opaque(kind: type) -> bool:
 
 def is_plain(value: object) -> bool:
     """Whether an object of a constant class holds nothing that may change."""
-    if isinstance(value, re.Match):
+    if is_a(value, re.Match):
         return type(value.string) in EXACT
     return not (type(value).__module__ == "numpy.dtypes" and value.metadata)  # type: ignore[attr-defined]
 
@@ -81,7 +99,7 @@ def hides(kind: type) -> bool:
 def is_constant(value: object) -> bool:
     """Whether an object can be handed out again and again: nobody can change it, and it was not made by a call."""
     kind = type(value)
-    if kind in EXACT or kind in FREE or kind is slice or isinstance(value, (type, types.ModuleType, Enum, *STATELESS)):
+    if kind in EXACT or kind in FREE or kind is slice or is_a(value, (type, types.ModuleType, Enum, *STATELESS)):
         return True
     if origin_of(kind) is INTERNAL:
         return not (hasattr(value, "__dict__") or signature.slots(kind)) or is_frozen(kind)

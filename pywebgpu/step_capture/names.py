@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from pywebgpu.step_capture import watch
+from pywebgpu.step_capture.surroundings import is_a
 
 
 def title(function: Callable[..., object]) -> str:
@@ -26,21 +27,21 @@ def _codes(waiting: list[Any]) -> Iterator[types.CodeType]:
         if id(value) in seen:
             continue
         seen.add(id(value))
-        if isinstance(value, types.CodeType):
+        if is_a(value, types.CodeType):
             yield value
             waiting += [one for one in value.co_consts if isinstance(one, types.CodeType)]
-        elif isinstance(value, types.MethodType):
+        elif is_a(value, types.MethodType):
             waiting += [value.__func__, type(value.__self__)]
-        elif isinstance(value, types.FunctionType):
+        elif is_a(value, types.FunctionType):
             code = value.__code__
-            if watch.origin(code.co_filename)[0] is watch.USER:
+            if watch.origin(code, value.__globals__)[0] is watch.USER:
                 cells = [cell for cell in value.__closure__ or () if _is_filled(cell)]
                 named = [value.__globals__[name] for name in code.co_names if name in value.__globals__]
                 waiting += [code, *(cell.cell_contents for cell in cells), *named]
-        elif isinstance(value, type):
+        elif is_a(value, type):
             if value.__module__.partition(".")[0] not in ("pywebgpu", "torch"):
                 waiting += [one for one in vars(value).values() if isinstance(one, types.FunctionType)]
-        elif not isinstance(value, types.ModuleType) and hasattr(value, "__dict__"):
+        elif not is_a(value, types.ModuleType) and hasattr(value, "__dict__"):
             waiting.append(type(value))
 
 

@@ -22,6 +22,7 @@ from pywebgpu.ops import movement
 from pywebgpu.runtime.storage import whole_of
 from pywebgpu.step_capture import surroundings
 from pywebgpu.step_capture.free_number import FREE, plain
+from pywebgpu.step_capture.surroundings import is_a
 from pywebgpu.tensor import create
 from pywebgpu.tensor.base import TensorBase
 
@@ -34,6 +35,7 @@ BASES = (int, str, bytes, float, complex)  # of classes whose objects are values
 HEAP = 1 << 9  # the flag of classes that a program, or a module, made at run time
 OWN = frozenset(TensorBase.__slots__)
 SUBCLASSES = frozenset({"matrix", "memmap", "recarray"})  # of NumPy's arrays, which have attributes of their own
+CONTAINERS = (list, tuple, dict)
 MUTABLE = (set, bytearray, deque)  # besides the containers whose items are looked at
 Map = Callable[[Any], Any]
 
@@ -94,8 +96,8 @@ class Call:
 
     def _describe(self, value: object) -> Hashable:
         kind = type(value)
-        if isinstance(value, TensorBase):
-            return self._tensor(value)
+        if issubclass(kind, TensorBase):
+            return self._tensor(value)  # type: ignore[arg-type]
         if kind in VALUES:
             return kind, value
         if is_number(value):
@@ -107,13 +109,13 @@ class Call:
             number = self._number_of.get(id(value))
             if number is not None:
                 return "again", number
-            if not isinstance(value, tuple):
+            if not is_a(value, tuple):
                 self._number_of[id(value)] = len(self.containers)
                 self.containers.append(value)
             keys, items = items_of(value)
             names = tuple([self._constant(key) for key in keys])
             inside = tuple([self._describe(item) for item in items])
-            fields = () if isinstance(value, list | tuple | dict) else keys
+            fields = () if is_a(value, CONTAINERS) else keys
             return kind, names, inside, None if kind is dict else self._attributes(value, fields)
         return self._constant(value)
 
@@ -132,8 +134,8 @@ class Call:
             return kind, names, tuple([self._constant(item) for item in items])
         if is_array(value):  # Others may write to it.
             return kind, *of_array(value)
-        if isinstance(value, BASES) and not isinstance(value, Enum):
-            base = next(base for base in BASES if isinstance(value, base))
+        if is_a(value, BASES) and not is_a(value, Enum):
+            base = next(base for base in BASES if is_a(value, base))
             return kind, base.__repr__(value), self._attributes(value, ())
         self.kept.append(value)
         return "object", id(value)
@@ -172,10 +174,10 @@ class Call:
         at = {id(tensor): at for at, tensor in enumerate(self.tensors)}
 
         def change(value: object) -> object:
-            if isinstance(value, TensorBase):
+            if is_a(value, TensorBase):
                 is_whole = not value._path and value._storage.whole is None
                 return Outline(at[id(value)], value._storage.node.spec, value._storage.device.name, is_whole)
-            return value if isinstance(value, (*PLAIN, float)) else None
+            return value if is_a(value, (*PLAIN, float)) else None
 
         args = rebuilt(self.args, change)
         return args, rebuilt(self.kwargs, change)
@@ -220,18 +222,18 @@ def _short(value: object) -> str:
 
 def example(value: object) -> object:
     """A tensor of zeros for what is known of one."""
-    if not isinstance(value, Outline):
+    if not is_a(value, Outline):
         return value
     return create.zeros(value.spec.shape, dtype=value.spec.dtype, device=value.device)
 
 
 def rebuilt_shapes(value: Any) -> Any:
     """Arguments where tensors of zeros stand for shapes."""
-    if isinstance(value, dict):
+    if is_a(value, dict):
         return {name: rebuilt_shapes(item) for name, item in value.items()}
-    if isinstance(value, tuple) and value and all(type(n) is int for n in value):
+    if is_a(value, tuple) and value and all(type(n) is int for n in value):
         return create.zeros(value)
-    return tuple(map(rebuilt_shapes, value)) if isinstance(value, tuple) else value
+    return tuple(map(rebuilt_shapes, value)) if is_a(value, tuple) else value
 
 
 def rebuilt(value: object, change: Map) -> Any:
@@ -248,12 +250,12 @@ def _rebuilt(value: object, change: Map, made: dict[int, Any]) -> Any:
     if id(value) in made:
         return made[id(value)]
     keys, old = items_of(value)
-    if not isinstance(value, tuple):
+    if not is_a(value, tuple):
         made[id(value)] = value  # Until it is known whether anything in it changes.
     items = [_rebuilt(item, change, made) for item in old]
     if all(item is other for item, other in zip(items, old, strict=True)):
         return value
-    if isinstance(value, tuple):
+    if is_a(value, tuple):
         return _tuple(value, items)
     made[id(value)] = copy.copy(value)
     _put(made[id(value)], keys, items)
@@ -269,18 +271,18 @@ def _copied(value: object, change: Map, known: Collection[int], made: dict[int, 
     if type(value) in MUTABLE and id(value) not in known:
         if id(value) not in made:
             made[id(value)] = copy.copy(value)
-            if not isinstance(value, bytearray):
+            if not is_a(value, bytearray):
                 items = [_copied(item, change, known, made) for item in value]  # type: ignore[attr-defined]
                 made[id(value)].clear()
                 for item in items:
-                    (made[id(value)].append if isinstance(value, deque) else made[id(value)].add)(item)
+                    (made[id(value)].append if is_a(value, deque) else made[id(value)].add)(item)
         return made[id(value)]
     if not is_container(value) or id(value) in known:
         return change(value)
     if id(value) not in made:
         keys, old = items_of(value)
         items = [_copied(item, change, known, made) for item in old]
-        if isinstance(value, tuple):
+        if is_a(value, tuple):
             made[id(value)] = _tuple(value, items)
         else:
             made[id(value)] = copy.copy(value)
@@ -304,7 +306,7 @@ def has_more(value: object) -> bool:
     """Whether a container has attributes besides its items."""
     if type(value) in (list, tuple, dict):
         return False
-    fields = () if isinstance(value, list | tuple | dict) else items_of(value)[0]
+    fields = () if is_a(value, CONTAINERS) else items_of(value)[0]
     own = surroundings.attribute(value, "__dict__")
     names = [*slots(type(value)), *(own if isinstance(own, dict) else ())]
     return any(name not in fields for name in names)
@@ -321,18 +323,18 @@ def give_back(value: object, changed: object) -> None:
     kept = [
         old[entry] if is_container(old.get(entry)) else plain(item) for entry, item in zip(keys, items, strict=True)
     ]
-    if isinstance(value, list | dict):
+    if is_a(value, (list, dict)):
         value.clear()
-    if isinstance(value, list):
+    if is_a(value, list):
         value.extend(kept)
-    elif not isinstance(value, tuple):
+    elif not is_a(value, tuple):
         _put(value, keys, kept)
 
 
 def is_number(value: object) -> TypeGuard[float]:
     """A float that a step may read anew in each run: Python's own, or one of NumPy's."""
     kind = type(value)
-    return kind is float or kind in FREE or (isinstance(value, float) and kind.__module__ == "numpy")
+    return kind is float or kind in FREE or (is_a(value, float) and kind.__module__ == "numpy")
 
 
 def is_array(value: object) -> TypeGuard[Array]:
@@ -377,31 +379,33 @@ def _tuple(value: tuple[Any, ...], items: list[Any]) -> tuple[Any, ...]:
 
 def _bits(value: object) -> Hashable:
     """What tells a value from one that is equal and another: the sign of a zero, the type of a bound."""
-    if isinstance(value, range):
+    if is_a(value, range):
         return tuple([(type(one), one) for one in (value.start, value.stop, value.step)])
     return value.hex() if type(value) is float else repr(value) if type(value) is complex else value
 
 
 def is_container(value: object) -> bool:
-    return isinstance(value, list | tuple | dict) or (
-        is_dataclass(value) and not (isinstance(value, type | Outline) or callable(value))
+    kind = type(value)
+    return issubclass(kind, CONTAINERS) or (
+        is_dataclass(kind) and not (issubclass(kind, (type, Outline)) or callable(value))
     )
 
 
 def items_of(value: Any) -> tuple[list[Any], list[Any]]:
     """The keys of a container, and its items."""
-    if isinstance(value, dict):
+    if is_a(value, dict):
         return [*dict.keys(value)], [*dict.values(value)]
-    if isinstance(value, list | tuple):
-        items = [*list.__iter__(value)] if isinstance(value, list) else [*tuple.__iter__(value)]
+    if is_a(value, (list, tuple)):
+        items = [*list.__iter__(value)] if is_a(value, list) else [*tuple.__iter__(value)]
         return [*range(len(items))], items
-    names = [field.name for field in fields(value) if hasattr(value, field.name)]
-    return names, [getattr(value, name) for name in names]
+    parts = {field.name: surroundings.attribute(value, field.name) for field in fields(type(value))}
+    parts = {name: part for name, part in parts.items() if part is not surroundings.MISSING}
+    return [*parts], [*parts.values()]
 
 
 def _put(value: object, keys: list[Any], items: list[Any]) -> None:
-    if isinstance(value, dict | list):
-        put: Callable[[Any, Any, Any], None] = dict.__setitem__ if isinstance(value, dict) else list.__setitem__
+    if is_a(value, (dict, list)):
+        put: Callable[[Any, Any, Any], None] = dict.__setitem__ if is_a(value, dict) else list.__setitem__
     else:
         put = object.__setattr__
     for entry, item in zip(keys, items, strict=True):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from gc import get_referents
 from itertools import chain, repeat
 from operator import is_
-from typing import Any
+from typing import Any, TypeGuard
 
 MISSING = object()
 ATOMS = (bool, int, float, complex, str, bytes, range, type(None), type(...), type(NotImplemented))
@@ -86,7 +86,7 @@ def is_same(old: Any, new: Any) -> bool:
         return bool(old == new)
     if type(old) is tuple:
         return are_same([*old], [*new])
-    if isinstance(old, types.MethodType):  # Python makes a new one whenever it is asked for.
+    if type(old) is types.MethodType:  # Python makes a new one whenever it is asked for.
         return old.__func__ is new.__func__ and old.__self__ is new.__self__
     return False
 
@@ -96,21 +96,26 @@ def _words(old: object, new: object) -> str:
         return f"is new: {_short(new)}"
     if new is MISSING:
         return "is gone"
-    if isinstance(old, ATOMS) or isinstance(new, ATOMS):
+    if type(old) in EXACT or type(new) in EXACT:
         return f"was {_short(old)} and is {_short(new)}"
     return f"is another {type(new).__name__}"
 
 
 def _short(value: object) -> str:
-    return repr(value) if isinstance(value, ATOMS) else f"a {type(value).__name__}"
+    return repr(value) if type(value) in EXACT else f"a {type(value).__name__}"
+
+
+def is_a(value: object, kind: Any) -> TypeGuard[Any]:
+    """Whether a value is of a class (or of one of several), whatever it says of itself by a `__class__` of its own."""
+    return issubclass(type(value), kind)
 
 
 def path(title: str, key: object) -> str:
-    if key in ("_parameters", "_buffers", "_modules", "cell_contents"):
+    if type(key) is str and key in ("_parameters", "_buffers", "_modules", "cell_contents"):
         return title
-    if isinstance(key, str) and key.isidentifier():
+    if type(key) is str and key.isidentifier():
         return f"{title}.{key}" if title else key
-    return f"{title}[{key!r}]" if isinstance(key, ATOMS) else f"{title}[...]"
+    return f"{title}[{key!r}]" if type(key) in EXACT else f"{title}[...]"
 
 
 @dataclass(slots=True)
@@ -173,10 +178,12 @@ def _comparison(entries: list[Entry]) -> Callable[[], bool]:
     missing = [repeat(MISSING)] * len(gets)
     things = [look.thing for entry, look in whole for _ in entry.keys]
     keys = [key for entry, _ in whole for key in entry.keys]
+    objects = [look.thing for look in looks if isinstance(look, Class)]
     titles = [*chain.from_iterable(named)]
     reads: list[Callable[[], Any]] = [
         lambda: chain.from_iterable(map(map, gets, names, missing)),
         lambda: map(object.__getattribute__, things, keys),
+        lambda: map(type, objects),
     ]
     if views:
         reads += [lambda: chain.from_iterable(views), lambda: chain.from_iterable([view.values() for view in views])]
@@ -209,7 +216,7 @@ class Mapping:
     mapping: Any
 
     def __call__(self) -> tuple[list[Any], list[Any]]:
-        values = dict.values(self.mapping) if isinstance(self.mapping, dict) else self.mapping.values()
+        values = dict.values(self.mapping) if is_a(self.mapping, dict) else self.mapping.values()
         return [*self.mapping], [*values]
 
 
@@ -252,6 +259,16 @@ class Lookup:
 
 
 @dataclass(slots=True)
+class Class:
+    """Of which class an object is, whatever it says itself."""
+
+    thing: Any
+
+    def __call__(self) -> tuple[list[Any], list[Any]]:
+        return ["__class__"], [type(self.thing)]
+
+
+@dataclass(slots=True)
 class Attributes:
     """Some attributes of an object, read where they are kept."""
 
@@ -265,7 +282,7 @@ class Attributes:
 def attribute(thing: object, name: str) -> object:
     try:
         return object.__getattribute__(thing, name)
-    except (AttributeError, ValueError):  # An empty cell has no content.
+    except Exception:  # An empty cell has no content, and a property may raise anything.
         return MISSING
 
 

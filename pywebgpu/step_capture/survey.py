@@ -32,6 +32,7 @@ from pywebgpu.step_capture.surroundings import (
     FUNCTIONS,
     MISSING,
     Attributes,
+    Class,
     Entry,
     Facts,
     Inside,
@@ -41,12 +42,14 @@ from pywebgpu.step_capture.surroundings import (
     Sequence,
     Surroundings,
     attribute,
+    is_a,
     mro,
     path,
 )  # fmt: skip
 from pywebgpu.step_capture.watch import INTERNAL, LIBRARY, USER, Watch
 from pywebgpu.tensor.base import TensorBase
 
+CONTAINERS = (*signature.CONTAINERS, set, frozenset, deque, types.MappingProxyType)
 LARGEST = 1000  # items of a container that are looked at
 BYTES = 1 << 16  # of an array that are looked at
 MOST = 50_000  # entries in all
@@ -182,32 +185,32 @@ class _Walk:
 
     def _meet(self, title: str, value: object) -> None:
         self._context_of(value)
-        if isinstance(value, TensorBase):
+        if is_a(value, TensorBase):
             self._tensor(title, value)
-        elif isinstance(value, types.FunctionType):
+        elif is_a(value, types.FunctionType):
             self._function(title, value)
-        elif isinstance(value, type):
+        elif is_a(value, type):
             self._class(value)
-        elif isinstance(value, types.ModuleType):
+        elif is_a(value, types.ModuleType):
             self._module(title, value)
-        elif isinstance(value, types.CellType):
+        elif is_a(value, types.CellType):
             self._attributes(title, value, ["cell_contents"])
-        elif isinstance(value, types.MethodType):
+        elif is_a(value, types.MethodType):
             self.waiting += [(title, value.__func__), (title, value.__self__)]
-        elif isinstance(value, kinds.HOLDERS):
+        elif is_a(value, kinds.HOLDERS):
             self._holder(title, value)
-        elif isinstance(value, dict | list | tuple | set | frozenset | deque | types.MappingProxyType):
+        elif is_a(value, CONTAINERS):
             self._container(title, value)
         elif signature.is_array(value):
             self._array(title, value)
-        elif isinstance(value, functools.cached_property):
+        elif is_a(value, functools.cached_property):
             self._attributes(title, value, ["func", "attrname"])  # And a lock.
-        elif isinstance(value, functools._lru_cache_wrapper):
+        elif is_a(value, functools._lru_cache_wrapper):
             self._refuse(f"{title} keeps what it returned before, which cannot be looked at")
             self.waiting.append((title, value.__wrapped__))
-        elif isinstance(value, kinds.STATELESS):
+        elif is_a(value, kinds.STATELESS):
             self.is_dynamic |= id(value) in READING
-            if isinstance(value, types.MemberDescriptorType):
+            if is_a(value, types.MemberDescriptorType):
                 self.more.add(value.__name__)
             self.waiting.append((title, getattr(value, "__self__", None)))
         else:
@@ -215,8 +218,8 @@ class _Walk:
 
     def _context_of(self, value: object) -> None:
         """Arithmetic that a context decides is only as it was where the context is."""
-        name = value.__name__ if isinstance(value, types.ModuleType) else type(value).__module__
-        name = value.__module__ if isinstance(value, type) else name
+        name = value.__name__ if is_a(value, types.ModuleType) else type(value).__module__
+        name = value.__module__ if is_a(value, type) else name
         look = CONTEXTS.get(name.partition(".")[0]) if isinstance(name, str) else None
         if look is not None and id(look) not in self.met:
             self.met[id(look)] = look
@@ -229,7 +232,7 @@ class _Walk:
         self._slots_of(title, tensor, ignored=signature.OWN)
         self.waiting.append((type(tensor).__name__, type(tensor)))
         if kinds.origin_of(type(tensor)) is USER:
-            self._attributes(title, tensor, ["__class__"])
+            self._note(title, Class(tensor))
         for name, other in (("_base", tensor._base), ("grad", tensor._grad)):
             if other is not None and self._sees(name) and id(other) not in self.met:
                 self._names_of(f"{title}.{name}", other.__dict__)
@@ -239,8 +242,9 @@ class _Walk:
 
     def _function(self, title: str, function: types.FunctionType) -> None:
         code = function.__code__
+        origin, _ = watch.origin(code, function.__globals__)
         seen = [name for name in ABOUT if self._sees(name)] + [name for name in SPACES if name in self.names]
-        if seen and watch.origin(code.co_filename)[0] is USER:
+        if seen and origin is USER:
             self._attributes(title, function, seen)
         cells = [(name, cell) for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True)]
         if id(code) in self.codes:
@@ -249,12 +253,12 @@ class _Walk:
             self.waiting.extend(cells)
         else:  # It may be around a function that ran, as a decorator of the package's or of a library's is.
             held = [*map(_content, cells), ("", getattr(function, "__wrapped__", None))]
-            self.waiting.extend((title, one) for _, one in held if callable(one) and not isinstance(one, type))
-            if watch.origin(code.co_filename)[0] is LIBRARY:
+            self.waiting.extend((title, one) for _, one in held if callable(one) and not is_a(one, type))
+            if origin is LIBRARY:
                 self.waiting.extend(cells)
-            if watch.origin(code.co_filename)[0] is INTERNAL:
+            if origin is INTERNAL:
                 self._state_of(function)
-        if watch.origin(code.co_filename)[0] is USER or function.__dict__:
+        if origin is USER or function.__dict__:
             self._names_of(title, function.__dict__)
 
     def _state_of(self, function: types.FunctionType) -> None:
@@ -265,7 +269,7 @@ class _Walk:
 
     def _class(self, kind: type) -> None:
         self.is_dynamic |= id(kind) in READING
-        if isinstance(kind, abc.ABCMeta):  # Which other classes it stands for.
+        if is_a(kind, abc.ABCMeta):  # Which other classes it stands for.
             self._note(kind.__name__, Facts("its registered classes", abc.get_cache_token))
         # A metaclass of a library's reads what it likes, as that of enums does.
         meta: type = type(kind)
@@ -311,7 +315,7 @@ class _Walk:
 
     def _holder(self, title: str, value: object) -> None:
         self._go_on(self._note(title, Inside(value)))
-        if isinstance(value, operator.attrgetter | operator.methodcaller):
+        if type(value) in (operator.attrgetter, operator.methodcaller):
             names = value.__reduce__()[1]
             self.more.update(part for text in names if isinstance(text, str) for part in text.split("."))
         if kinds.origin_of(type(value)) is USER:
@@ -322,7 +326,7 @@ class _Walk:
             self._refuse(f"{title} is a {type(value).__name__}, which says itself what it holds")
         elif len(value) > LARGEST:
             self._refuse(f"{title} has {len(value)} items, and more than {LARGEST} are not looked at")
-        elif isinstance(value, dict | types.MappingProxyType):
+        elif is_a(value, (dict, types.MappingProxyType)):
             self.waiting.extend((f"a key of {title}", key) for key in value)
             anew = self.capture.reads_anew(value)
             if anew:
@@ -333,7 +337,7 @@ class _Walk:
                 self._go_on(self._note(title, Mapping(value)))
         else:
             self._go_on(self._note(title, Sequence(value)))
-        if isinstance(value, defaultdict):
+        if is_a(value, defaultdict):
             self._attributes(title, value, ["default_factory"])
         if kinds.origin_of(type(value)) is USER:
             self._parts_of(title, value)
@@ -362,14 +366,14 @@ class _Walk:
         kind = type(value)
         if kinds.origin_of(kind) is INTERNAL:
             self._object_of_the_package(title, value)
-        elif isinstance(value, weakref.ref):
+        elif is_a(value, weakref.ref):
             self._refuse(f"{title} is a weak reference, which a guard would keep from ending")
-        elif isinstance(value, weakref.finalize):
+        elif is_a(value, weakref.finalize):
             self._refuse(f"{title} is a finalizer, which ends with its object")
         elif any(map(kinds.is_opaque, mro(kind))) or not kinds.is_plain(value):
             self._refuse(f"{title} is a {kind.__name__}, whose state cannot be looked at")
         else:
-            if isinstance(value, datetime.datetime | datetime.time):
+            if is_a(value, (datetime.datetime, datetime.time)):
                 self._attributes(title, value, ["tzinfo"])
             self._parts_of(title, value)
 
@@ -377,7 +381,9 @@ class _Walk:
         """An object of a program's own class: its class, its attributes, its slots."""
         kind = type(value)
         names: Any = attribute(value, "__dict__")
-        self._attributes(title, value, ["__class__"] if names is MISSING else ["__class__", "__dict__"])
+        self._note(title, Class(value))
+        if names is not MISSING:
+            self._attributes(title, value, ["__dict__"])
         self.waiting.append((kind.__name__, kind))
         if names is not MISSING:
             is_read_here = any(kinds.origin_of(base) is not USER and base.__name__ not in BASES for base in mro(kind))
@@ -411,12 +417,12 @@ class _Walk:
             read = set()
         names = {*read, *self.names & self._methods(kind)} - self.capture.reads_anew(own)
         self._go_on(self._note(title, Lookup(own.get, sorted(names))))  # `optimizer.step = ...`, `schedule.last_epoch`
-        self._attributes(title, value, ["__class__"])
+        self._note(title, Class(value))
         self.waiting.append((kind.__name__, kind))
         if "param_groups" in own:
             self._note(title, Lookup(own.get, ["param_groups", "state"]))  # Plain values in them guard themselves.
             held = [item for group in value.param_groups for item in dict.items(group) if item[0] != "params"]
-            self.waiting.extend((f"{name} of {title}", one) for name, one in held if not isinstance(one, TensorBase))
+            self.waiting.extend((f"{name} of {title}", one) for name, one in held if not is_a(one, TensorBase))
             hooks = [hook for hooks in value._hooks.values() for hook in hooks.values()]
             self.waiting.extend((f"a hook of {title}", hook) for hook in hooks)
         elif kind.__module__.startswith("pywebgpu.data"):
@@ -428,7 +434,7 @@ class _Walk:
     def _attributes(self, title: str, thing: object, names: list[str]) -> None:
         entry = self._note(title, Attributes(thing, names))
         for name, value in zip(names, entry.values, strict=True):
-            if value is not MISSING and name not in ("__dict__", "__class__", "__code__"):
+            if value is not MISSING and name not in ("__dict__", "__code__"):
                 inner = name == "cell_contents" or name.startswith("__")
                 self.waiting.append((title if inner else f"{title}.{name}", value))
 

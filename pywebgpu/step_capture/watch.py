@@ -156,13 +156,37 @@ CLASSES = frozenset({"__subclasses__"})  # methods that tell what a program did 
 # What devices are made of: called by this package alone, or when memory goes back.
 BACKENDS = frozenset({"wgpu", "cffi", "pycparser", "rendercanvas", "pyodide", "_pyodide"})
 
+OWN = frozenset({"pywebgpu", "torch", *BACKENDS})
+LIBRARIES = sys.stdlib_module_names | {"builtins", "numpy"}
+# Methods that a dataclass is given: they ask for the type of the object alone.
+GENERATED = frozenset(
+    {"__eq__", "__lt__", "__le__", "__gt__", "__ge__", "__init__", "__repr__", "__setattr__", "__delattr__"}
+)
+
 INTERNAL, LIBRARY, USER = "internal", "library", "user"
 IMPORT = "<frozen importlib"  # how the names of the files begin that Python imports with
 
 
+def origin(code: CodeType, names: dict[str, Any]) -> tuple[str, str]:
+    """Whether code is of this package, of a library or of the user; and the library's module. names: its globals.
+
+    A program may compile its own with any file's name: code of a module has that module's globals.
+    """
+    kind, module = _origin_of_file(code.co_filename)
+    return (kind, module) if kind is USER or _are_of_module(kind, names) else (USER, "")
+
+
+def _are_of_module(kind: str, names: dict[str, Any]) -> bool:
+    """Whether globals are those of a module of this package, or of a library's."""
+    own = OWN if kind is INTERNAL else LIBRARIES
+    for name in (names.get("__name__"), getattr(names.get("__spec__"), "name", None)):  # One may be an alias.
+        if type(name) is str and getattr(sys.modules.get(name), "__dict__", None) is names:
+            return name.partition(".")[0] in own
+    return False
+
+
 @functools.lru_cache(4096)
-def origin(file: str) -> tuple[str, str]:
-    """Whether a file's code is of this package, of a library or of the user; and the library's module."""
+def _origin_of_file(file: str) -> tuple[str, str]:
     if file.startswith(PACKAGE):
         return (USER, "") if file.startswith(WORKLOADS) else (INTERNAL, "pywebgpu")
     if file.startswith("<frozen "):
@@ -179,11 +203,8 @@ def origin(file: str) -> tuple[str, str]:
 
 
 def tells_numbers_apart(code: CodeType) -> bool:
-    """Whether code may see that a number is a free one. A name of a builtin may also be one of an attribute.
-
-    The methods that a dataclass is given ask for the type of the object alone.
-    """
-    if code.co_filename == "<string>" and code.co_name.startswith("__"):
+    """Whether code may see that a number is a free one. A name of a builtin may also be one of an attribute."""
+    if code.co_filename == "<string>" and code.co_name in GENERATED:
         return False
     if not TELLING.isdisjoint(code.co_names):
         return True
@@ -230,13 +251,13 @@ def names_of(code: CodeType) -> frozenset[str]:
 
 def is_of_tuple(code: CodeType, names: dict[str, Any]) -> bool:
     """Whether code was made for a named tuple: for one of this package, too."""
-    return code.co_filename == "<string>" and str(names.get("__name__")).startswith("namedtuple_")
+    is_of_tuple = code.co_filename.startswith("<string") and str(names.get("__name__")).startswith("namedtuple_")
+    return is_of_tuple and code.co_names == ("_tuple_new",)
 
 
 def _is_generated(frame: FrameType) -> bool:
     """Whether code without a file was made for a dataclass of this package."""
-    module = str(frame.f_globals.get("__name__"))
-    return frame.f_code.co_filename == "<string>" and module.startswith("pywebgpu.")
+    return frame.f_code.co_filename == "<string>" and _are_of_module(INTERNAL, frame.f_globals)
 
 
 def _is_importing(frame: FrameType | None) -> bool:
@@ -299,7 +320,7 @@ class Watch:
                 self._note(f"it calls {_title(arg)}")
         elif event == "call":
             code = frame.f_code
-            kind, module = origin(code.co_filename)
+            kind, module = origin(code, frame.f_globals)
             if kind is INTERNAL or id(code) in self.codes:
                 return
             if kind is USER:
@@ -328,7 +349,7 @@ class Watch:
 def _is_internal(frame: FrameType | None) -> bool:
     """Whether this package, and not the user, called what runs in the frame."""
     while frame is not None:
-        kind, _ = origin(frame.f_code.co_filename)
+        kind, _ = origin(frame.f_code, frame.f_globals)
         if kind is not LIBRARY:
             return kind is INTERNAL
         frame = frame.f_back

@@ -357,6 +357,7 @@ class TensorBase:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
         if not self._flag:
             self._find_accumulator().retain = True
+            changed()
 
     @property
     def retains_grad(self) -> bool:

@@ -2,6 +2,7 @@
 
 import weakref
 
+from pywebgpu.step_capture.capture import OwnReference, capture_state, changed
 from pywebgpu.tensor.base import TensorBase
 
 SLOTS = tuple(name for name in TensorBase.__slots__ if not name.startswith("__"))
@@ -14,8 +15,11 @@ def swap_tensors(t1: TensorBase, t2: TensorBase) -> None:
     """
     for name, one in (("t1", t1), ("t2", t2)):
         own = one._accumulator is not None
-        if len(weakref.getweakrefs(one)) > own:
+        others = [ref for ref in weakref.getweakrefs(one) if type(ref) is not OwnReference]
+        if len(others) > own:
             raise RuntimeError(f"Cannot swap {name} because it has weakref associated with it")
+    if capture_state.capture is not None:
+        capture_state.capture.reason = "it swaps tensors"
     for slot in (*SLOTS, "__dict__", "__class__"):
         one, other = getattr(t1, slot), getattr(t2, slot)
         setattr(t1, slot, other)
@@ -23,6 +27,7 @@ def swap_tensors(t1: TensorBase, t2: TensorBase) -> None:
     for tensor in (t1, t2):
         if tensor._accumulator is not None:
             tensor._accumulator.tensor = weakref.ref(tensor)
+    changed()
 
 
 def set_module(obj: object, mod: str) -> None:
