@@ -40,10 +40,10 @@ Taker = Given | GradientOf | Fresh | Storage  # who takes an output
 class Made:
     """A tensor that each run makes anew: on a storage (new, an argument's, or one that stays) or a part, through views.
 
-    No dataclass, which would be a container of results.
+    base: of what it is a view, as a template; None where it is none. No dataclass, which would be a container of results.
     """
 
-    __slots__ = ("is_inference", "kind", "part", "storage", "views")
+    __slots__ = ("base", "is_inference", "kind", "part", "storage", "views")
 
     def __init__(
         self, storage: Fresh | Given | GradientOf | Storage, part: Attrs | None, views: Views, like: TensorBase
@@ -51,10 +51,12 @@ class Made:
         self.storage, self.part, self.views = storage, part, views
         self.kind: Any = like._kind
         self.is_inference = like._inference
+        self.base: Any = None
 
     def is_like(self, other: Made) -> bool:
-        mine, its = ([getattr(one, name) for name in self.__slots__] for one in (self, other))
-        return mine == its and type(self.storage) is type(other.storage)
+        mine, its = ([getattr(one, name) for name in self.__slots__ if name != "base"] for one in (self, other))
+        is_same = mine == its and type(self.storage) is type(other.storage)
+        return is_same and difference(self.base, other.base, "", ()) is None
 
     def tensor(self, storage: Storage, path: Views) -> TensorBase:
         made: TensorBase = self.kind._of(storage, (*path, *self.views))

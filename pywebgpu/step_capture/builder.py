@@ -450,8 +450,15 @@ class Builder:
             self.reason = self.reason or "it returns a new tensor with attributes of its own"
         fresh = self._fresh.setdefault(id(whole), Fresh(len(self._fresh)))
         part = value._storage.location if whole is not value._storage else None
-        made = Made(fresh, part, value._path, value)
+        return self._view(value, Made(fresh, part, value._path, value))
+
+    def _view(self, value: TensorBase, made: Made) -> Made:
+        """A tensor that each run makes anew is a view of what it is a view of now."""
+        if value._history is not None and value._history.unrecorded:
+            self.reason = self.reason or "it returns a view that was taken without gradients of what wants one"
         self._made[id(value)] = made
+        if value._base is not None:
+            made.base = self._kept(value._base)
         return made
 
     def _view_of_argument(self, value: TensorBase) -> object:
@@ -462,7 +469,7 @@ class Builder:
                     self.is_open = True
                 n_views = len(tensor._path)
                 if value._path[:n_views] == tensor._path:
-                    return Made(Given(at), None, value._path[n_views:], value)
+                    return self._view(value, Made(Given(at), None, value._path[n_views:], value))
                 self.reason = self.reason or "it returns another view of what an argument is a view of"
         if id(value) in self._gradients:
             return self._gradients[id(value)]
@@ -471,9 +478,8 @@ class Builder:
         if _wants_gradient(value):  # Of a parameter, for one.
             self.is_open = True
             return value
-        return self._made.setdefault(
-            id(value), Made(self._memory.get(id(value._storage), value._storage), None, value._path, value)
-        )
+        memory = self._memory.get(id(value._storage), value._storage)
+        return self._view(value, Made(memory, None, value._path, value))
 
 
 def _wants_gradient(tensor: TensorBase) -> bool:

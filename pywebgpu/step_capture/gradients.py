@@ -142,6 +142,10 @@ def _number(made: Made) -> int:
 
 def ends_of(kept: Sequence[tuple[TensorBase, Any]]) -> tuple[list[tuple[TensorBase, Made]], list[Any]]:
     """Gradients that each run makes anew, and others: none, a tensor that was there, an argument."""
-    new = [(leaf, end) for leaf, end in kept if isinstance(end, Made) and isinstance(end.storage, Fresh)]
+    new = [
+        (leaf, end)
+        for leaf, end in kept
+        if isinstance(end, Made) and isinstance(end.storage, Fresh) and end.base is None
+    ]
     numbers = {id(leaf) for leaf, _ in new}
     return new, [(leaf, end) for leaf, end in kept if id(leaf) not in numbers]

@@ -313,6 +313,8 @@ def _leave(step: Step, call: Call, values: list[Any], memory: _Memory) -> tuple[
         if isinstance(template, Made):
             if id(template) not in tensors:
                 tensors[id(template)] = _tensor(template, call, memory.new, given)
+                if template.base is not None:
+                    tensors[id(template)]._base = make(template.base)
             return tensors[id(template)]
         return values[template._index] if type(template) in FREE else template
 

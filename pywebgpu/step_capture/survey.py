@@ -226,6 +226,10 @@ class _Walk:
             self._note(name, Facts("its context", look))
 
     def _tensor(self, title: str, tensor: TensorBase) -> None:
+        if type(type(tensor).__getattribute__) is types.FunctionType:
+            self._refuse(f"{title} is a {type(tensor).__name__}, which says itself what its attributes are")
+            self._parts_of(title, tensor)
+            return
         self.tensors.add(id(tensor))
         self.capture.see(tensor)
         self._names_of(title, object.__getattribute__(tensor, "__dict__"))

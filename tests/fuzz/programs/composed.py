@@ -107,8 +107,12 @@ def _apart(setup: str, read: str, argument: str) -> tuple[str, str]:
 @functools.lru_cache(maxsize=4096)
 def _ways(holder: Holder, within: str, setup: str, argument: str, torch: Any) -> tuple[str, ...]:
     """The ways of reading that give a number, or a tensor, there."""
-    reads = [read.format(a=within) for read in dict.fromkeys(holder.reads)]
     setup_, _ = _apart(setup, "0", argument)
+    _, hashes = _apart("", f"type({within}).__hash__ in (object.__hash__, torch.Tensor.__hash__)", argument)
+    is_known_by_place = world.trials(torch, setup_, [hashes]) == [True]  # Its hash is another one in each world.
+    reads = [
+        read.format(a=within) for read in dict.fromkeys(holder.reads) if not (is_known_by_place and "hash(" in read)
+    ]
     ways = [_apart("", read, argument)[1] for read in reads]
     values = world.trials(torch, setup_, ways)
     good = [read for read, value in zip(reads, values, strict=True) if _is_number(value, torch)]
