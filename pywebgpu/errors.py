@@ -89,6 +89,7 @@ REFUSALS = (
     "normal expects all elements of std >= 0.0",
     "var has negative entry/entries",
     "offsets has to begin with 0, must not fall, and must not be greater than input's length",
+    "a parameter of a distribution, or a value that it was given, does not satisfy its constraint",
 )
 
 

@@ -103,7 +103,7 @@ class Geometric(_Coin):
     def __init__(self, probs: object = None, logits: object = None, validate_args: bool | None = None) -> None:
         given = self._either(probs, logits, is_vector=False)
         super().__init__(given.shape, validate_args=validate_args)
-        if self._validate_args is not False and probs is not None and self._fails(constraints.positive, given):
+        if self._validates() and probs is not None and self._fails(constraints.positive, given):
             raise ValueError(
                 f"Expected parameter probs ({type(given).__name__} of shape {tuple(given.shape)}) of distribution "
                 f"{self!r} to be positive but found invalid values:\n{given}"

@@ -6,14 +6,19 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from pywebgpu import dtypes
+from pywebgpu.composites import arithmetic, bounds
 from pywebgpu.distributions import constraints
 from pywebgpu.distributions.constraints import Constraint
 from pywebgpu.distributions.utils import broadcast_all, lazy_property, sum_rightmost
-from pywebgpu.errors import CannotWaitError
+from pywebgpu.errors import REFUSALS, CannotWaitError
+from pywebgpu.runtime import state
 from pywebgpu.runtime.executor import StandInError
 from pywebgpu.step_capture.capture import capture_state
+from pywebgpu.tensor.apply import apply
 
 if TYPE_CHECKING:
+    from pywebgpu.ir.graph import Node
     from pywebgpu.tensor.tensor import Tensor
 
 torch: Any = import_module("pywebgpu")
@@ -21,13 +26,20 @@ Sizes = Sequence[int]
 
 
 def _holds(found: Tensor) -> bool:
-    """Whether a constraint holds everywhere, as far as values can be waited for: in a compiled step they cannot."""
-    if capture_state.capture is not None:
+    """Whether a constraint holds everywhere, as far as values can be waited for. A compiled step checks as it runs."""
+    capture = capture_state.capture
+    if capture is not None:
+        if not state.default.local.queues[found._storage.device].stand_ins:
+            capture.checks.append(apply(_checked, found.all()))
         return True
     try:
         return bool(found.all())
     except (StandInError, CannotWaitError):
         return True
+
+
+def _checked(holds: Node) -> Node:
+    return bounds.holding(arithmetic.cast(holds, dtypes.int64), holds, REFUSALS[8])
 
 
 class Distribution:
@@ -50,7 +62,7 @@ class Distribution:
         self._batch_shape, self._event_shape = torch.Size(batch_shape), torch.Size(event_shape)
         if validate_args is not None:
             self._validate_args = validate_args
-        if self._validate_args is False:
+        if not self._validates():
             return
         held = {}
         for name, constraint in self.arg_constraints.items():
@@ -84,6 +96,14 @@ class Distribution:
             given = given / given.sum(-1, keepdim=True) if logits is None else given - given.logsumexp(-1, keepdim=True)
         setattr(self, "probs" if logits is None else "logits", given)
         return given
+
+    def _validates(self) -> bool:
+        capture, default = capture_state.capture, Distribution._validate_args
+        if capture is not None and capture.meet(Distribution):
+            capture.always.append(
+                lambda: None if Distribution._validate_args is default else "distributions check other values"
+            )
+        return self._validate_args is not False
 
     def _fails(self, constraint: Constraint, value: Tensor) -> bool:
         return not _holds(constraint.check(value))
@@ -168,7 +188,7 @@ class Distribution:
 
     def _validate_sample(self, value: Tensor) -> None:
         """Raises ValueError for what is no sample."""
-        if self._validate_args is False:
+        if not self._validates():
             return
         if not torch.is_tensor(value):
             raise ValueError("The value argument to log_prob must be a Tensor")

@@ -199,7 +199,7 @@ class Uniform(Distribution):
 
     def __init__(self, low: object, high: object, validate_args: bool | None = None) -> None:
         self._set(validate_args, low=low, high=high)
-        if self._validate_args is not False and self._fails(constraints.positive, self.high - self.low):
+        if self._validates() and self._fails(constraints.positive, self.high - self.low):
             raise ValueError("Uniform is not defined when low>= high")
 
     arg_constraints: ClassVar[Any] = {"low": constraints.dependent, "high": constraints.dependent}

@@ -40,7 +40,8 @@ Taker = Given | GradientOf | Fresh | Storage  # who takes an output
 class Made:
     """A tensor that each run makes anew: on a storage (new, an argument's, or one that stays) or a part, through views.
 
-    base: of what it is a view, as a template; None where it is none. No dataclass, which would be a container of results.
+    base: of what it is a view, as a template; None where it is none.
+    No dataclass, which would be a container of results.
     """
 
     __slots__ = ("base", "is_inference", "kind", "part", "storage", "views")

@@ -262,6 +262,8 @@ class Builder:
         self._refuse_kept()
         if not self._dry:
             capture.forget_gradients()
+        for check in capture.checks:
+            self._fresh.setdefault(id(whole_of(check._storage)), Fresh(len(self._fresh)))
         captured.n_fresh = len(self._fresh)
         captured.seen = self._find_seen(captured, result)
         self._require_settled()
@@ -276,6 +278,7 @@ class Builder:
         if self._dry:
             self._undo()
         self._born, capture.storages, capture.begun, capture.undos, capture.taps = {}, [], {}, [], {}
+        capture.checks = []
         capture.tensors, self._made = {}, {}
 
     def _refuse_kept(self) -> None:

@@ -102,6 +102,7 @@ class Capture:
         self.modules: dict[int, Any] = {}  # by id: those that were called
         self.grads: dict[int, tuple[Any, Any, bool]] = {}  # by id: a leaf (weakly), its gradient before, if it was read
         self.taps: dict[str, Any] = {}
+        self.checks: list[Any] = []  # tensors that nobody reads: to compute them raises where something does not hold
         self.moved: list[Any] = []  # weak references to storages that another one took in, or that left it
         self.tensors: dict[int, Seen] = {}  # by id: those that were read or written
         self.starts: dict[int, list[Any]] = {}  # by id of a storage: where the arguments that show it start
