@@ -304,18 +304,10 @@ def _leave(step: Step, call: Call, values: list[Any], memory: _Memory) -> tuple[
         changed = step.gradients.put_back()
 
     def make(template: Any) -> object:
-        if isinstance(template, Given):
-            return call.tensors[template]
-        if isinstance(template, GradientOf):
-            return given[template]
         if isinstance(template, GivenContainer):
             return call.containers[template]
-        if isinstance(template, Made):
-            if id(template) not in tensors:
-                tensors[id(template)] = _tensor(template, call, memory.new, given)
-                if template.base is not None:
-                    tensors[id(template)]._base = make(template.base)
-            return tensors[id(template)]
+        if isinstance(template, Given | GradientOf | Made):
+            return _tensor(template, call, memory.new, given, tensors)
         return values[template._index] if type(template) in FREE else template
 
     for leaf, template in step.other_gradients:
@@ -328,7 +320,24 @@ def _leave(step: Step, call: Call, values: list[Any], memory: _Memory) -> tuple[
     return signature.copied(step.result, make, known), signature.copied(step.taps, make, known) if step.taps else {}
 
 
-def _tensor(template: Made, call: Call, new: dict[int, Storage], given: list[TensorBase]) -> TensorBase:
+def _tensor(
+    template: Any, call: Call, new: dict[int, Storage], given: list[TensorBase], tensors: dict[int, Any]
+) -> Any:
+    """The tensor of a template; a made one is made once. tensors: by id of their templates, those that are."""
+    if isinstance(template, Given):
+        return call.tensors[template]
+    if isinstance(template, GradientOf):
+        return given[template]
+    if not isinstance(template, Made):
+        return template
+    if id(template) not in tensors:
+        made = tensors[id(template)] = _made(template, call, new, given)
+        if template.base is not None:
+            made._base = _tensor(template.base, call, new, given, tensors)
+    return tensors[id(template)]
+
+
+def _made(template: Made, call: Call, new: dict[int, Storage], given: list[TensorBase]) -> TensorBase:
     if isinstance(template.storage, Given):
         tensor = call.tensors[template.storage]
         return template.tensor(tensor._storage, tensor._path)

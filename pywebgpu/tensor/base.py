@@ -177,8 +177,8 @@ class TensorBase:
     def _find_accumulator(self) -> GradAccumulator:
         if self._accumulator is None or not self._flag:
             with _accumulating:
-                node = None if self._flag else self._node
-                self._accumulator = GradAccumulator.at(node, self, self._accumulator, self._wrap())
+                known, wrap = self._accumulator, self._wrap()
+                self._accumulator = GradAccumulator.at(None if self._flag else self._node, self, known, wrap)
         return self._accumulator
 
     def _wrap(self) -> Callable[[Node], Tensor]:
@@ -396,10 +396,9 @@ class TensorBase:
 
     def _gradient(self, node: Node) -> Tensor:
         """A new tensor of a gradient. There are many, and few formulas read them: a view is taken without a copy."""
-        device = self._storage.device
         if node.op.__class__ is not Movement:
-            return self._new(node, device)
-        made = self._of(Storage(node, device), ())
+            return self._new(node, self._storage.device)
+        made = self._of(Storage(node, self._storage.device), ())
         made._history = None
         executor.record(made._storage)
         return made
