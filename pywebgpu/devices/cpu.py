@@ -32,7 +32,10 @@ if TYPE_CHECKING:
 
 
 class CpuDevice(Blocking, Counting):
-    """Arrays in host memory. float64 and int64 are exact here."""
+    """Arrays in host memory. float64 and int64 are exact here.
+
+    An array that is a buffer's is written to where its value is overwritten in a small part, and nobody else has it.
+    """
 
     target = host_target()
     generation = 0
@@ -41,7 +44,7 @@ class CpuDevice(Blocking, Counting):
     def __init__(self, index: int = 0) -> None:
         super().__init__()
         self.name = f"cpu:{index}" if index else "cpu"
-        self.lock = threading.RLock()  # Of what is counted: no array is written to once it is a buffer's.
+        self.lock = threading.RLock()  # Of what is counted.
         self._memory = Memory(np.empty)
         self.has_clock = True  # The processor's, around each NumPy call.
         self._timed: list[Timing] | None = None  # the runs since `time`
@@ -77,6 +80,22 @@ class CpuDevice(Blocking, Counting):
         outputs: Sequence[Buffer | None],
     ) -> list[Buffer]:
         program, calls = loaded
+        try:
+            buffers = self._run(program, calls, inputs, numbers, outputs)
+        except BaseException:
+            calls.undo()
+            raise
+        calls.done()
+        return buffers
+
+    def _run(
+        self,
+        program: Program,
+        calls: Calls,
+        inputs: Sequence[Buffer],
+        numbers: Sequence[float],
+        outputs: Sequence[Buffer | None],
+    ) -> list[Buffer]:
         leaves: list[Any] = [buffer.handle for buffer in inputs]
         for value, dtype, kind in zip(numbers, program.numbers, calls.kinds, strict=True):
             number = current(value, dtype, bits=64)
@@ -88,15 +107,18 @@ class CpuDevice(Blocking, Counting):
             raise HostMemoryError(f"{self.name}: {error or 'out of memory'}; use smaller tensors") from None
         first = len(program.inputs)
         made: dict[int, NDArray[Any]] = {}
-        for slot, value in zip(program.outputs, results, strict=True):
-            if slot not in made:
+        found: dict[int, Buffer] = {}
+        for slot, value, home in zip(program.outputs, results, outputs, strict=True):
+            if home is not None and home.handle is value and slot >= first:
+                found[slot] = home  # It was written in place.
+            elif slot not in made:
                 given = slot < first  # A result that is an input gets memory of its own.
                 made[slot] = np.array(value) if given else _owned(value)
         with self.lock:
             self._counters["dispatches"] += len(program.steps)
             self._counters["submits"] += 1
             buffers = self._buffers(made.values())
-        found = dict(zip(made, buffers, strict=True))
+        found |= zip(made, buffers, strict=True)
         return [found[slot] for slot in program.outputs]
 
     def _run_timed(self, program: Program, calls: Calls, leaves: list[Any]) -> Sequence[Any]:

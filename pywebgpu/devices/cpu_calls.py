@@ -25,6 +25,7 @@ from pywebgpu.shapes import Shape
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+SMALL_PART = 4  # An input is overwritten where less than one of so many elements changes: that part is copied first.
 HOT = 6  # runs after which a Program becomes one Python function: to make that takes as long as dozens of runs
 
 Function = Callable[..., Any]
@@ -46,21 +47,52 @@ class Call:
     kept: frozenset[int]
 
 
+class Overwritten:
+    """What stood in inputs that a run writes to, until it is over: a run that fails is repeated from its inputs."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self) -> None:
+        self.parts: list[tuple[NDArray[Any], NDArray[Any]]] = []
+
+    def restore(self) -> None:
+        """Writes it back, the last first."""
+        while self.parts:
+            part, before = self.parts.pop()
+            part[...] = before
+
+    def write(self, base: NDArray[Any], value: NDArray[Any], part: tuple[slice, ...]) -> NDArray[Any]:
+        """Writes a part of an input in place."""
+        shown = base[part]
+        self.parts.append((shown, shown.copy()))
+        shown[...] = value
+        return base
+
+
 class Calls:
     """All calls of a Program, and what never changes among what they read."""
 
     def __init__(self, program: Program, memory: Memory) -> None:
         self._program, self._memory = program, memory
+        self._overwritten = Overwritten()
         self._steps = [step for step in program.steps if isinstance(step, HostCall)]
         self.kinds = _kinds(program, self._steps)  # of the numbers
         self._constants = _constants(program, self._steps)
-        self._calls = _calls(program, self._steps, self._constants, memory)
+        self._calls = _calls(program, self._steps, self._constants, memory, self._overwritten)
         self._plain: list[Call] | None = None
         self._runs = 0
         self._written: Function | None = None
 
+    def undo(self) -> None:
+        """After a run that failed: its inputs are what they were."""
+        self._overwritten.restore()
+
+    def done(self) -> None:
+        """After a run that is over: what it wrote stays."""
+        self._overwritten.parts.clear()
+
     def run(self, leaves: list[Any]) -> Sequence[Any]:
-        """The outputs. leaves: the inputs, then the numbers; the list is emptied."""
+        """The outputs. leaves: the inputs, then the numbers; the list is emptied. Calls of `undo` or `done` follow."""
         if self._written is not None:
             found: Sequence[Any] = self._written(leaves)
             return found
@@ -72,7 +104,7 @@ class Calls:
     def timed(self, leaves: list[Any], clock: Callable[[], None]) -> Sequence[Any]:
         """The same, a call for each step of the Program, and of `clock` after each."""
         if self._plain is None:
-            self._plain = _calls(self._program, self._steps, None, self._memory)
+            self._plain = _calls(self._program, self._steps, None, self._memory, self._overwritten)
         return self._run(self._plain, {}, leaves, clock)
 
     def _run(
@@ -123,7 +155,13 @@ def _constants(program: Program, steps: list[HostCall]) -> dict[int, Any]:
     return found
 
 
-def _calls(program: Program, steps: list[HostCall], constants: dict[int, Any] | None, memory: Memory) -> list[Call]:
+def _calls(
+    program: Program,
+    steps: list[HostCall],
+    constants: dict[int, Any] | None,
+    memory: Memory,
+    overwritten: Overwritten,
+) -> list[Call]:
     """The steps with their functions bound. constants: what needs no call; None: every step has one."""
     specs = [slot.spec for slot in program.slots]
     if constants is None:
@@ -147,6 +185,7 @@ def _calls(program: Program, steps: list[HostCall], constants: dict[int, Any] | 
             if slot not in one:
                 one.append(slot)
     fresh: set[int] = set()  # Never an input: where a step fails, or is interrupted, all is computed again from them.
+    inputs = _overwritable(program, steps, specs)  # These keep what stood there until the run is over.
     calls: list[Call] = []
     for at, step in enumerate(steps):
         *reads, write = step.slots
@@ -164,11 +203,43 @@ def _calls(program: Program, steps: list[HostCall], constants: dict[int, Any] | 
             view = step.attrs["view"]
             chain = [_function(one, [specs[one.slots[0]]], specs[one.slots[-1]], None) for one in view.steps]
             function = cpu_views.function(view, spec, chain)
+        elif step.op is indexing.write_slice and last.get(reads[0]) == at and reads[0] in (fresh | inputs) - kept:
+            write_over = overwritten.write if reads[0] in inputs else _write_over
+            function = partial(write_over, part=_part(step, specs))
+            if reads[0] in inputs:
+                fresh.discard(write)
         else:
             function = _function(step, [specs[slot] for slot in reads], spec, room)
         large = frozenset(slot for slot in ended & fresh if _bytes(specs[slot]) >= LARGE)
         calls.append(Call(function, tuple(reads), write, into, dead, large))
     return calls
+
+
+def _overwritable(program: Program, steps: list[HostCall], specs: list[Spec]) -> set[int]:
+    """Inputs that an output takes over and differs from in small parts alone, with the values between the two."""
+    made = {step.slots[-1]: step for step in steps}
+    found: set[int] = set()
+    for output, leaf in program.written:
+        slot, chain = program.outputs[output], set[int]()
+        while (step := made.get(slot)) is not None and step.op is indexing.write_slice:
+            base, value, slot = step.slots[0], step.slots[1], step.slots[0]
+            if _bytes(specs[base]) < LARGE or SMALL_PART * _bytes(specs[value]) > _bytes(specs[base]):
+                break
+            chain.add(base)
+        if slot == program.inputs[leaf]:
+            found |= chain
+    return found
+
+
+def _part(step: HostCall, specs: list[Spec]) -> tuple[slice, ...]:
+    """What a write_slice writes to."""
+    return movement.slices(step.attrs["starts"], specs[step.slots[1]].shape, step.attrs["steps"])
+
+
+def _write_over(base: NDArray[Any], value: NDArray[Any], part: tuple[slice, ...]) -> NDArray[Any]:
+    """Writes a part of a value that nobody else reads."""
+    base[part] = value
+    return base
 
 
 def _bytes(spec: Spec) -> int:

@@ -83,3 +83,71 @@ def test_results_keep_their_values_while_others_are_computed() -> None:
         assert np.array_equal(y.numpy(), expected)
         assert np.array_equal(z.numpy(), chosen[::2])
         assert np.allclose(product.numpy(), np.maximum(chosen @ chosen.T, 0), rtol=1e-5)
+
+
+# A part written in place: an array of 64 Ki bytes or more is not copied for it.
+
+
+def address(x: torch.Tensor) -> int:
+    """Where the value of a tensor lies."""
+    x.sum().item()
+    buffer = x._storage.node.buffer
+    assert buffer is not None
+    return int(buffer.handle.ctypes.data)
+
+
+# name -> writes a small part of a tensor of SHAPE
+PARTS: dict[str, Any] = {
+    "an element": lambda x: x.__setitem__((3, 4), 5.0),
+    "a row": lambda x: x.__setitem__(3, torch.arange(512.0, device="cpu")),
+    "a row of its own": lambda x: x.__setitem__(3, x[4] * 2),
+    "rows that overlap": lambda x: x.__setitem__(slice(1, 4), x[2:5] + 0),
+    "a column": lambda x: x[:, 7].mul_(3),
+    "several": lambda x: [x[i].add_(i) for i in range(5)],
+    "one after the other": lambda x: [x.__setitem__(i + 1, x[i] + x[i + 1]) for i in range(5)],
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_a_small_part_is_written_in_place(name: str) -> None:
+    array = np.arange(64 * 512, dtype="float32").reshape(64, 512)
+    x, expected = torch.tensor(array, device="cpu"), torch.tensor(array, device="cpu")
+    before = address(x)
+    for _ in range(3):
+        PARTS[name](x)
+        assert address(x) == before
+    for _ in range(3):
+        kept = expected.clone()  # Both are held: nothing is written in place.
+        PARTS[name](expected)
+        assert kept.sum().item() is not None
+    assert np.array_equal(x.numpy(), expected.numpy())
+    assert not np.array_equal(x.numpy(), array)
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_what_else_shows_the_value_keeps_it(name: str) -> None:
+    x = torch.arange(64 * 512.0, device="cpu").reshape(64, 512) * 1
+    x.sum().item()
+    copy, view, double = x.clone(), x[2:4].clone(), x * 2
+    PARTS[name](x)
+    array = np.arange(64 * 512, dtype="float32").reshape(64, 512)
+    x.sum().item()
+    assert np.array_equal(copy.numpy(), array)
+    assert np.array_equal(view.numpy(), array[2:4])
+    assert np.array_equal(double.numpy(), array * 2)
+
+
+def test_a_program_that_fails_leaves_its_inputs() -> None:
+    """The write comes first, and what fails after it is computed with it."""
+    x = torch.zeros(64, 512, device="cpu") + 1
+    x.sum().item()
+    rows = torch.tensor([3]) + 61
+    rows.sum().item()
+    x[0] += 1
+    missing = x[rows]
+    with pytest.raises(IndexError):
+        missing.sum().item()
+    assert x[0].sum().item() == 1024
+    x[0] += 1
+    assert x[0].sum().item() == 1536
+    assert x.sum().item() == 64 * 512 + 1024
