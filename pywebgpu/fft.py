@@ -10,7 +10,7 @@ from pywebgpu import shapes
 from pywebgpu.composites import fourier
 from pywebgpu.composites.logic import title
 from pywebgpu.errors import ShapeError
-from pywebgpu.tensor import create, functions
+from pywebgpu.tensor import create, outputs
 from pywebgpu.tensor.apply import apply, called
 from pywebgpu.tensor.methods import named_by_numpy
 
@@ -88,7 +88,7 @@ def _transform(
     result = apply(rule, x, tuple(axes), tuple(wanted), norm, inverse=inverse)
     if len(axes) == 1 and rule is fourier.complex_to_complex and not (x.dtype.is_complex or inverse):
         called(result, "aten::fft_r2c")
-    return result if out is None else functions.into(out, result)
+    return outputs.finished(f"fft.{name}", result, out, x)
 
 
 def _several(x: Tensor, s: Dims, dim: Dims) -> tuple[list[int | None], list[int]]:

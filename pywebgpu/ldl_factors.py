@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NoReturn
 from pywebgpu import dtypes, factorization, return_types
 from pywebgpu.autograd.function import Function, FunctionCtx
 from pywebgpu.errors import ShapeError
-from pywebgpu.tensor import functions
+from pywebgpu.tensor import functions, outputs
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -59,6 +59,7 @@ class _Solve(Function):
         raise RuntimeError("derivative for linalg_ldl_solve is not implemented")
 
 
+@outputs.writable("linalg.ldl_factor_ex")
 def ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = False) -> tuple[Tensor, ...]:
     """L and D of A = L D L^T (or L^H) in one matrix, the exchanges, and the number of the first block that is 0."""
     factorization.require("torch.linalg.ldl_factor_ex", A, square=True)
@@ -68,12 +69,14 @@ def ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = Fa
     return return_types.of("linalg_ldl_factor_ex", found)
 
 
+@outputs.writable("linalg.ldl_factor")
 def ldl_factor(A: Tensor, *, hermitian: bool = False) -> tuple[Tensor, ...]:
     """As ldl_factor_ex; a block of D that is 0 raises."""
     found = ldl_factor_ex(A, hermitian=hermitian, check_errors=True)[:2]
     return return_types.of("linalg_ldl_factor", found)
 
 
+@outputs.writable("linalg.ldl_solve")
 def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False) -> Tensor:
     """X of A X = B by A's factors of ldl_factor. Shapes: LD (..., n, n), pivots (..., n), B (..., n, k)."""
     factorization.require("torch.linalg.ldl_solve", LD, square=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial, wraps
+from functools import partial
 from importlib import import_module
 from inspect import signature
 from math import ceil, inf, log2, prod
@@ -13,7 +13,7 @@ from pywebgpu import dtypes, factorization, lazy, return_types, shapes
 from pywebgpu.composites import reduce
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import ShapeError
-from pywebgpu.tensor import create, functions, limits
+from pywebgpu.tensor import create, limits, outputs
 from pywebgpu.tensor.apply import apply, aten, called
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.methods import named_by_numpy
@@ -34,15 +34,7 @@ LinAlgError = factorization.LinAlgError
 def writable(function: Callable[P, R]) -> Callable[P, R]:
     """Takes `out` as well: a tensor, or a tuple of them, that gets the result; and NumPy's names of arguments."""
     first = next(iter(signature(function).parameters))
-    function = named_by_numpy(function, first)
-
-    @wraps(function)
-    def call(*args: P.args, **options: P.kwargs) -> R:
-        out = options.pop("out", None)
-        result = function(*args, **options)
-        return result if out is None else functions.into(out, result)
-
-    return call
+    return named_by_numpy(outputs.writable(f"linalg.{function.__name__}")(function), first)
 
 
 @writable
@@ -346,6 +338,7 @@ def matrix_exp(A: Tensor) -> Tensor:
     return total
 
 
+@outputs.writable("linalg.lstsq")
 @aten("linalg_lstsq")
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> tuple[Tensor, ...]:
     """X that makes |A X - B| least, by the pseudoinverse.
@@ -451,6 +444,7 @@ def __getattr__(name: str) -> Any:
 # What torch has in its own namespace
 
 
+@outputs.writable()
 @aten("cholesky_solve")
 def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     """X of A X = B by A's Cholesky factor."""
@@ -467,6 +461,7 @@ def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     return factorization.run(factorization.CholeskySolve, b, a, upper)
 
 
+@outputs.writable()
 @aten("cholesky_inverse")
 def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
     """The inverse of A by its Cholesky factor."""

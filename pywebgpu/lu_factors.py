@@ -12,7 +12,7 @@ from pywebgpu import dtypes, factorization, return_types
 from pywebgpu.autograd.function import Function, FunctionCtx
 from pywebgpu.errors import ShapeError
 from pywebgpu.linalg import writable
-from pywebgpu.tensor import create, functions
+from pywebgpu.tensor import create, functions, outputs
 from pywebgpu.tensor.apply import aten
 
 if TYPE_CHECKING:
@@ -91,6 +91,7 @@ def lu_factor(A: Tensor, *, pivot: bool = True) -> tuple[Tensor, ...]:
     return return_types.of("linalg_lu_factor", tuple(found))
 
 
+@outputs.writable("linalg.lu_factor_ex")
 def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> tuple[Tensor, ...]:
     """As lu_factor, with the number of the first pivot that is 0, or 0."""
     factorization.require("linalg.lu_factor", A)
@@ -105,6 +106,7 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
     return return_types.of("linalg_lu_factor_ex", (found, pivots, info))
 
 
+@outputs.writable("linalg.lu")
 @aten("linalg_lu")
 def triangles(A: Tensor, *, pivot: bool = True) -> tuple[Tensor, ...]:
     """linalg.lu: P, L and U of A = P L U."""
@@ -113,6 +115,7 @@ def triangles(A: Tensor, *, pivot: bool = True) -> tuple[Tensor, ...]:
     return return_types.of("linalg_lu", (P if pivot else A.new_empty(0), L, U))
 
 
+@outputs.writable()
 def lu_unpack(
     LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True
 ) -> tuple[Tensor, ...]:
@@ -142,6 +145,7 @@ def _permutation(pivots: Tensor, m: int, like: Tensor) -> Tensor:
     return factorization.one("lu_unpack", compute, pivots).to(like.dtype)
 
 
+@outputs.writable("linalg.lu_solve")
 @aten("linalg_lu_solve")
 def solve_factored(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
     """linalg.lu_solve: X of A X = B by A's LU factors, or of X A = B, or with the transpose of A."""
@@ -158,11 +162,13 @@ def solve_factored(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, 
     return factorization.run(triangular, U, inner, True, False)
 
 
+@outputs.writable()
 def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     """torch's old name of linalg.lu_solve, with its arguments in another order."""
     return solve_factored(LU_data, LU_pivots, b)
 
 
+@outputs.writable()
 @aten("triangular_solve")
 def triangular_solve(
     b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
@@ -175,14 +181,20 @@ def triangular_solve(
     return return_types.of("triangular_solve", found)
 
 
-def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: object = None) -> tuple[Tensor, ...]:
+def lu(
+    A: Tensor, pivot: bool = True, get_infos: bool = False, out: tuple[Tensor, ...] | None = None
+) -> tuple[Tensor, ...]:
     """torch's old name of linalg.lu_factor and lu_factor_ex."""
-    return lu_factor_ex(A, pivot=pivot) if get_infos else lu_factor(A, pivot=pivot)
+    found = lu_factor_ex(A, pivot=pivot) if get_infos else lu_factor(A, pivot=pivot)
+    for target, part in zip(out or (), found, strict=out is not None):
+        target.resize_as_(part).copy_(part)
+    return out or found
 
 
 # Reflections
 
 
+@outputs.writable()
 def geqrf(input: Tensor) -> tuple[Tensor, Tensor]:
     """R above the diagonal, the vectors of Householder's reflections below; and their factors."""
 
@@ -196,6 +208,7 @@ def geqrf(input: Tensor) -> tuple[Tensor, Tensor]:
     return return_types.of("geqrf", factorization.host("geqrf", compute, input))
 
 
+@outputs.writable()
 def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
     """The product of the Q of reflections, or its transpose, and a matrix."""
     side = -2 if left else -1
@@ -219,6 +232,7 @@ def _reflected(input: Tensor, tau: Tensor, other: Tensor, *, transpose: bool) ->
     return other
 
 
+@outputs.writable("linalg.householder_product")
 @aten("linalg_householder_product")
 def householder_product(A: Tensor, tau: Tensor) -> Tensor:
     """The first columns of the Q of reflections."""

@@ -13,7 +13,7 @@ from pywebgpu import dtypes, linalg
 from pywebgpu.autograd.function import Function, FunctionCtx
 from pywebgpu.nn import functional
 from pywebgpu.nn.functional import filters
-from pywebgpu.tensor import create, functions, random
+from pywebgpu.tensor import create, functions, outputs, random
 from pywebgpu.tensor.tensor import Tensor
 
 Maybe = Tensor | None
@@ -123,6 +123,7 @@ def native_group_norm(
     return out.to(input.dtype), mean.squeeze(-1).to(input.dtype), rstd.squeeze(-1).to(input.dtype)
 
 
+@outputs.writable()
 def native_batch_norm(
     input: Tensor,
     weight: Maybe,

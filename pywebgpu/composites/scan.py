@@ -101,6 +101,8 @@ def _scan(x: Node, dim: int, dtype: DType | None, mode: str) -> Node:
     axis = axis_of(dim, len(x.spec.shape))
     if dtype is None:
         dtype = x.spec.dtype if x.spec.dtype.kind is Kind.FLOAT else dtypes.int64
+    if dtype is dtypes.bool_:
+        raise NotImplementedError(f"a running {mode} in bools is not implemented: use dtype=torch.int64")
     x = arithmetic.cast(x, dtype)
     if not x.spec.shape or 0 in x.spec.shape:
         return movement.alias(x)

@@ -10,7 +10,7 @@ from pywebgpu import dtypes
 from pywebgpu.autograd.function import Function, FunctionCtx
 from pywebgpu.dtypes import Kind
 from pywebgpu.step_capture.free_number import NUMBERS
-from pywebgpu.tensor import functions
+from pywebgpu.tensor import functions, outputs
 from pywebgpu.tensor.apply import called
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.methods import named_by_numpy
@@ -26,7 +26,7 @@ def unary(name: str, text: str, value: Smooth, derivative: Smooth | None = None)
 
     def function(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         (x,), dtype = real(tensor_of(name, input))
-        return finished(smooth(x, value, derivative, name).to(dtype), out)
+        return outputs.finished(f"special.{name}", smooth(x, value, derivative, name).to(dtype), out, input)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__, function.__module__ = text, value.__module__
@@ -51,12 +51,6 @@ def real(*operands: Any) -> tuple[list[Any], dtypes.DType]:
     wide = dtypes.float32 if dtype.itemsize == 2 else dtype
     made = [first.new_full((), item, dtype=wide) if isinstance(item, NUMBERS) else item.to(wide) for item in given]
     return made if len(made) == 1 else list(functions.broadcast_tensors(*made)), dtype
-
-
-def finished(found: Tensor, out: Tensor | None) -> Tensor:
-    """The result, written to `out` where that is given."""
-    result: Tensor = found if out is None else functions.into(out, found)
-    return result
 
 
 def smooth(x: Tensor, value: Smooth, derivative: Smooth | None, name: str) -> Tensor:

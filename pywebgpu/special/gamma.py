@@ -8,9 +8,9 @@ from math import cos, factorial, pi
 from typing import TYPE_CHECKING, Any
 
 from pywebgpu.autograd.function import Function, FunctionCtx
-from pywebgpu.special.elementwise import finished, real, smooth, tensor_of
+from pywebgpu.special.elementwise import real, smooth, tensor_of
 from pywebgpu.special.normal import INF, NAN
-from pywebgpu.tensor import create, numeric
+from pywebgpu.tensor import create, numeric, outputs
 from pywebgpu.tensor.apply import aten, called
 from pywebgpu.tensor.functions import where
 
@@ -90,7 +90,8 @@ class _Zeta(Function):
 def zeta(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """The sum of (q + k)^-s over k = 0, 1 …, where s is `input` and q is `other`."""
     (s, q), dtype = real(input, other)
-    return finished(_Zeta.apply(s, q).to(dtype), out)
+    found: Tensor = _Zeta.apply(s, q).to(dtype)
+    return outputs.finished("special.zeta", found, out, input, other)
 
 
 def polygamma(n: int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -98,7 +99,8 @@ def polygamma(n: int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
     (x,), dtype = real(input)
-    return finished(called(smooth(x, *_derivatives(n), "polygamma"), "aten::polygamma").to(dtype), out)
+    found = called(smooth(x, *_derivatives(n), "polygamma"), "aten::polygamma").to(dtype)
+    return outputs.finished("polygamma", found, out, input)
 
 
 def derivative_of_digamma(input: Tensor, n: int) -> Tensor:
@@ -246,13 +248,15 @@ class _Gammainc(Function):
 def gammainc(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The share of gamma(input) below `other`."""
     (a, x), dtype = real(tensor_of("igamma", input), tensor_of("igamma", other))
-    return finished(_Gammainc.apply(a, x, False).to(dtype), out)
+    found: Tensor = _Gammainc.apply(a, x, False).to(dtype)
+    return outputs.finished("igamma", found, out, input, other)
 
 
 def gammaincc(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The share of gamma(input) above `other`."""
     (a, x), dtype = real(tensor_of("igammac", input), tensor_of("igammac", other))
-    return finished(_Gammainc.apply(a, x, True).to(dtype), out)
+    found: Tensor = _Gammainc.apply(a, x, True).to(dtype)
+    return outputs.finished("igammac", found, out, input, other)
 
 
 igamma, igammac = gammainc, gammaincc  # PyTorch's names of tensors' methods

@@ -7,7 +7,8 @@ from math import exp, pi, sqrt
 from typing import TYPE_CHECKING
 
 from pywebgpu.composites import error_functions
-from pywebgpu.special.elementwise import between, finished, polynomial, real, unary
+from pywebgpu.special.elementwise import between, polynomial, real, unary
+from pywebgpu.tensor import outputs
 from pywebgpu.tensor.apply import apply, aten
 from pywebgpu.tensor.functions import where
 
@@ -84,4 +85,5 @@ def xlog1py(input: Operand, other: Operand, *, out: Tensor | None = None) -> Ten
     """x log(1 + y), which is 0 where x is 0 and y is not NaN."""
     (x, y), dtype = real(input, other)
     idle = (x == 0).logical_and((y <= -1).logical_or(y == INF))
-    return finished((x * where(idle, 0.0, y).log1p()).to(dtype), out)
+    found: Tensor = (x * where(idle, 0.0, y).log1p()).to(dtype)
+    return outputs.finished("special.xlog1py", found, out, input, other)

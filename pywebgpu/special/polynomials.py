@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from pywebgpu.special.elementwise import finished, real
+from pywebgpu.special.elementwise import real
+from pywebgpu.tensor import outputs
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.functions import where
 
@@ -34,7 +35,7 @@ def _family(name: str, text: str, first: First, following: Next, shift: bool = F
             found = where(degree >= k, last, found)
         if "hermite" in name:
             found = where(degree > HERMITE_MOST, float("nan"), found)
-        return finished(found.to(dtype), out)
+        return outputs.finished(f"special.{name}", found.to(dtype), out, input, n)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"{text} of degree n."

@@ -11,7 +11,7 @@ from pywebgpu.devices.base import check_supported
 from pywebgpu.dtypes import Kind
 from pywebgpu.errors import DTypeError
 from pywebgpu.ops import pointwise
-from pywebgpu.tensor import create, functions
+from pywebgpu.tensor import create, functions, outputs
 from pywebgpu.tensor.apply import apply
 from pywebgpu.tensor.base import TensorBase
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 SIGN = -(2**31)  # the bits of -0.0
 
 
+@outputs.writable()
 def frexp(input: Tensor) -> tuple[Tensor, Tensor]:
     """A mantissa of [0.5, 1) and an exponent of 2, by element. float64 is taken apart as float32."""
     if input.dtype.kind is not Kind.FLOAT:
@@ -35,6 +36,7 @@ def frexp(input: Tensor) -> tuple[Tensor, Tensor]:
     return return_types.of("frexp", (mantissa.to(input.dtype), found))
 
 
+@outputs.writable()
 def nextafter(input: Tensor, other: Tensor) -> Tensor:
     """The number after `input` on the way to `other`, by element."""
     if input.dtype is not other.dtype or input.dtype not in (dtypes.float32, dtypes.bfloat16, dtypes.float16):
@@ -102,7 +104,7 @@ def hash_tensor(
     joined = np.bitwise_xor.reduce(words, axis=axes, keepdims=True)
     found: Tensor = create.tensor(joined, device=input.device)
     found = found if keepdim else found.squeeze(axes)
-    return found if out is None else functions.into(out, found)
+    return outputs.finished("hash_tensor", found, out, input)
 
 
 def _require_tensors(name: str, *given: object) -> None:

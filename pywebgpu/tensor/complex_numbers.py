@@ -11,7 +11,7 @@ from pywebgpu.composites import arithmetic
 from pywebgpu.dtypes import DType
 from pywebgpu.ir.graph import Node
 from pywebgpu.ops import complex_parts, pointwise
-from pywebgpu.tensor import functions, show
+from pywebgpu.tensor import outputs, show
 from pywebgpu.tensor.apply import apply, called
 from pywebgpu.tensor.layout import through
 
@@ -143,7 +143,7 @@ def _of_two(
         raise RuntimeError(
             f"Expected object of scalar type {result.dtype} but got scalar type {out.dtype} for argument 'out'"
         )
-    return result if out is None else functions.into(out, result)
+    return outputs.finished(name, result, out, first, second)
 
 
 def _complex(a: Node, b: Node) -> Node:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from pywebgpu.errors import RangeError, ShapeError
-from pywebgpu.tensor import complex_numbers, create, functions
+from pywebgpu.tensor import complex_numbers, create, outputs
 from pywebgpu.tensor.apply import aten, called
 from pywebgpu.tensor.memory_format import all_of, in_memory
 from pywebgpu.tensor.tensor import Tensor
@@ -20,7 +20,7 @@ def _copying(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
     def function(input: Tensor, *args: Any, out: Any = None, **options: Any) -> Any:
         found = method(input, *args, **options)
         copies = tuple(part.clone() for part in found) if isinstance(found, tuple) else found.clone()
-        return copies if out is None else functions.into(out, copies)
+        return outputs.finished(f"{name}_copy", copies, out, input)
 
     function.__name__ = function.__qualname__ = f"{name}_copy"
     function.__module__ = __name__

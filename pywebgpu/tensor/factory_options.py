@@ -14,7 +14,7 @@ from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node
 from pywebgpu.shapes import Shape
 from pywebgpu.step_capture.free_number import NUMBERS
-from pywebgpu.tensor import functions
+from pywebgpu.tensor import outputs
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.memory_format import formatted
 from pywebgpu.tensor.tensor import Tensor
@@ -68,7 +68,7 @@ class FactoryOptions:
         if self.out is not None:
             if self.name in RANGES and self.out.numel() == result.numel():
                 result = result.view(self.out.shape)
-            result = functions.into(self.out, result)
+            result = outputs.into(self.out, result, self.name, is_quiet=True)
         return result.requires_grad_() if self.requires_grad else result
 
 

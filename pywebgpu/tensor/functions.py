@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import itertools
 import string
-import warnings
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from math import comb
@@ -15,9 +14,9 @@ from pywebgpu import dtypes, shapes
 from pywebgpu.composites import arithmetic, elementwise, joining, linear
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import ShapeError
-from pywebgpu.ir.graph import LARGE, thread_state
+from pywebgpu.ir.graph import LARGE
 from pywebgpu.step_capture.free_number import NUMBERS
-from pywebgpu.tensor import overlap, pointwise, reduction
+from pywebgpu.tensor import outputs, pointwise, reduction
 from pywebgpu.tensor.apply import apply, aten
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.methods import ALIASES, OPERANDS, aliased, named_by_numpy
@@ -81,66 +80,25 @@ def _function(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
         if out is not None:
             if name in _WITHOUT_OUT:
                 raise TypeError(f"{name}() got an unexpected keyword argument 'out'")
-            _check_out(name, out, args)
+            outputs.check(name, out, args)
+            if name in _OF_OUT:
+                options.setdefault("dtype", out.dtype)
         if args and isinstance(args[0], TensorBase):
             result = method(*args, **options)
         elif args:
             result = _number_first(name, args[0], args[1:], options)
         else:
             raise TypeError(f'{name}() missing 1 required positional arguments: "input"')
-        if out is None:
-            return result
-        if name in _SAME_DTYPE:
-            _check_dtypes(name, out, result)
-        return into(out, result)
+        return result if out is None else outputs.into(out, result, name)
 
     function.__module__, function.__qualname__ = "pywebgpu", name  # Where it is found by its name.
     return function
 
 
-# What reads its inputs while it writes; whose `out` is of the result's dtype, where others cast; and, of these, whose
-# flags may be bytes.
-_APART = {"gather", "take", "index_select", "masked_select", "kthvalue", "bernoulli", "cat", "stack"}
-_SAME_DTYPE = {
-    "addbmm", "addmm", "addmv", "addr", "all", "amax", "amin", "aminmax", "any", "argmax", "argmin", "baddbmm", "bmm",
-    "cummax", "cummin", "diag", "dot", "gather", "histc", "index_select", "kthvalue", "masked_select", "max", "median",
-    "min", "mm", "mode", "multinomial", "mv", "nanmedian", "nonzero", "norm", "sort", "take", "topk", "tril", "triu",
-    "vdot",
-}  # fmt: skip
-_FLAGS = {"all", "any"}
+_OF_OUT = {"cumprod", "cumsum"}  # They compute in the dtype of `out`.
 _WITHOUT_OUT = {
     "argsort", "argwhere", "bincount", "isfinite", "isinf", "isnan", "isreal", "relu", "t", "trace", "unique",
 }  # fmt: skip
-
-
-def _check_out(name: str, out: Any, inputs: Sequence[object]) -> None:
-    """Raises RuntimeError for an `out` that shows one element twice, or the memory of an input."""
-    for target in out if isinstance(out, tuple | list) else (out,):
-        shape, steps = target.shape, target.stride()
-        if any(n > 1 and step == 0 for n, step in zip(shape, steps, strict=True)):
-            raise RuntimeError(
-                "unsupported operation: more than one element of the written-to tensor refers to a single memory "
-                "location. Please clone() the tensor before performing the operation."
-            )
-        tensors = [item for item in inputs if isinstance(item, TensorBase)]
-        for item in tensors:
-            if name in _APART:
-                overlap.check_apart(target, item)
-            elif item.ndim <= len(shape):  # Else it reads more than it writes.
-                overlap.check(target, item)
-
-
-def _check_dtypes(
-    name: str, out: TensorBase | Sequence[TensorBase], result: TensorBase | tuple[TensorBase, ...]
-) -> None:
-    parts = (result,) if isinstance(result, TensorBase) else result
-    for target, part in zip((out,) if isinstance(out, TensorBase) else out, parts, strict=True):
-        is_flag = name in _FLAGS and target.dtype is dtypes.uint8
-        if part.dtype is not target.dtype and not is_flag:
-            raise RuntimeError(
-                f"{name}(): Expected out tensor to have scalar type {part.dtype.title} but got scalar type "
-                f"{target.dtype.title}"
-            )
 
 
 def _number_first(name: str, first: object, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
@@ -155,45 +113,12 @@ def _number_first(name: str, first: object, args: tuple[Any, ...], options: dict
     raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(first).__name__}")
 
 
-def into(out: Any, result: Any) -> Any:
-    """Writes a result, or several, into the tensors of an `out` argument and returns them."""
-    if isinstance(result, tuple):
-        for target, part in zip(out, result, strict=True):
-            into(target, part)
-        return result._make(out) if hasattr(result, "_make") else out
-    if thread_state.grad and (out.requires_grad or result.requires_grad):
-        raise RuntimeError(
-            "functions with out=... arguments don't support automatic differentiation, but one of the arguments "
-            "requires grad."
-        )
-    if not can_cast(result.dtype, out.dtype):
-        raise RuntimeError(f"result type {result.dtype} can't be cast to the desired output type {out.dtype}")
-    return written(out, result)
-
-
-def written(out: Tensor, result: Tensor) -> Tensor:
-    """`out`, which takes the shape of a result, and its values."""
-    if tuple(out.shape) != tuple(result.shape):
-        if out.numel():
-            warnings.warn(RESIZED.format(list(out.shape), list(result.shape)), UserWarning, stacklevel=3)
-        out.resize_(result.shape)
-    return out._assign(arithmetic.cast(result._node, out.dtype))
-
-
-RESIZED = (
-    "An output with one or more elements was resized since it had shape {}, which does not match the required output "
-    "shape {}. This behavior is deprecated, and in a future PyTorch release outputs will not be resized unless they "
-    "have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, to zero elements with "
-    "t.resize_(0)."
-)
-
-
 # Dtypes
 
 
 def can_cast(from_: DType, to: DType) -> bool:
     """Whether a result of one dtype may be stored as another: a kind may widen, and never narrow."""
-    return from_.kind <= to.kind and from_.is_complex <= to.is_complex
+    return outputs.may_hold(to, from_)
 
 
 def promote_types(type1: DType, type2: DType) -> DType:
@@ -224,19 +149,13 @@ def is_storage(obj: object) -> bool:
 @aliased
 def cat(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     """Joins tensors along an axis."""
-    if out is not None:
-        _check_out("cat", out, list(tensors))
-    result = apply(joining.cat, _listed("cat", tensors), dim)
-    return result if out is None else into(out, result)
+    return outputs.finished("cat", apply(joining.cat, _listed("cat", tensors), dim), out, *tensors)
 
 
 @aliased
 def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     """Joins tensors along a new axis."""
-    if out is not None:
-        _check_out("stack", out, list(tensors))
-    result = apply(joining.stack, _listed("stack", tensors), dim)
-    return result if out is None else into(out, result)
+    return outputs.finished("stack", apply(joining.stack, _listed("stack", tensors), dim), out, *tensors)
 
 
 def _listed(name: str, tensors: Sequence[Tensor]) -> list[Any]:
@@ -256,25 +175,25 @@ def _some(name: str, tensors: Sequence[Any]) -> list[Any]:
     return found
 
 
-def hstack(tensors: Sequence[Any]) -> Tensor:
+def hstack(tensors: Sequence[Any], *, out: Tensor | None = None) -> Tensor:
     """Joins along the second axis, vectors along the first."""
     parts = [atleast_1d(t) for t in _some("hstack", tensors)]
-    return cat(parts, 0 if parts[0].ndim == 1 else 1)
+    return cat(parts, 0 if parts[0].ndim == 1 else 1, out=out)
 
 
-def vstack(tensors: Sequence[Any]) -> Tensor:
+def vstack(tensors: Sequence[Any], *, out: Tensor | None = None) -> Tensor:
     """Joins along the first axis; a vector is a row."""
-    return cat([atleast_2d(t) for t in _some("vstack", tensors)], 0)
+    return cat([atleast_2d(t) for t in _some("vstack", tensors)], 0, out=out)
 
 
-def dstack(tensors: Sequence[Any]) -> Tensor:
+def dstack(tensors: Sequence[Any], *, out: Tensor | None = None) -> Tensor:
     """Joins along the third axis."""
-    return cat([atleast_3d(t) for t in _some("dstack", tensors)], 2)
+    return cat([atleast_3d(t) for t in _some("dstack", tensors)], 2, out=out)
 
 
-def column_stack(tensors: Sequence[Any]) -> Tensor:
+def column_stack(tensors: Sequence[Any], *, out: Tensor | None = None) -> Tensor:
     """Joins along the second axis; a vector is a column."""
-    return cat([t.reshape(t.numel(), 1) if t.ndim <= 1 else t for t in _listed("column_stack", tensors)], 1)
+    return cat([t.reshape(t.numel(), 1) if t.ndim <= 1 else t for t in _listed("column_stack", tensors)], 1, out=out)
 
 
 @aten("block_diag")
@@ -434,8 +353,7 @@ def tensordot(
     if isinstance(dims, TensorBase):
         listed: Any = dims
         dims = listed.tolist()
-    result = apply(linear.tensordot, a, b, dims)
-    return result if out is None else into(out, result)
+    return outputs.finished("tensordot", apply(linear.tensordot, a, b, dims), out, a, b)
 
 
 def chain_matmul(*matrices: Tensor) -> Tensor:
@@ -460,10 +378,8 @@ def where(
     condition: TensorBase, input: Operand | None = None, other: Operand | None = None, *, out: Tensor | None = None
 ) -> object:
     """`input` where the condition holds, else `other`; alone, the positions where it holds."""
-    if out is not None:
-        _check_out("where", out, [condition, input, other])
-    result: Any = pointwise.where(condition, input, other)  # type: ignore[arg-type]
-    return result if out is None else into(out, result)
+    result: object = pointwise.where(condition, input, other)  # type: ignore[arg-type]
+    return outputs.finished("where", result, out, condition, input, other)
 
 
 @aliased
@@ -484,7 +400,7 @@ row_stack = vstack
 
 def public(module: ModuleType) -> dict[str, Any]:
     """The functions that a module defines for users."""
-    hidden = {"generated", "public", "into", "written", "frombytes", "filled", "seed_node"}
+    hidden = {"generated", "public", "frombytes", "filled", "seed_node"}
     return {
         name: value
         for name, value in vars(module).items()

@@ -13,7 +13,7 @@ from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import DTypeError, ShapeError
 from pywebgpu.ir.graph import Node, Pointwise
 from pywebgpu.ops import gamma, pointwise
-from pywebgpu.tensor import complex_numbers, create, functions, sorting
+from pywebgpu.tensor import complex_numbers, create, functions, outputs, sorting
 from pywebgpu.tensor.apply import apply, aten, called
 from pywebgpu.tensor.tensor import Tensor
 
@@ -162,6 +162,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     return made if increasing else made.flip(-1)
 
 
+@outputs.writable()
 @aten("renorm")
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     """Every slice along `dim` scaled down so that its p-norm is at most maxnorm."""
@@ -254,6 +255,7 @@ def _dtype(options: Made) -> DType:
     return found
 
 
+@outputs.writable()
 @aten("cholesky")
 def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     """torch's old name of linalg.cholesky."""
@@ -261,23 +263,27 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     return found
 
 
+@outputs.writable()
 def qr(input: Tensor, some: bool = True) -> tuple[Tensor, Tensor]:
     """torch's old name of linalg.qr."""
     found = importlib.import_module("pywebgpu.linalg").qr(input, "reduced" if some else "complete")
     return return_types.of("qr", found)
 
 
+@outputs.writable()
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> tuple[Tensor, Tensor, Tensor]:
     """torch's old name of linalg.svd, with V instead of its transpose."""
     u, s, vh = importlib.import_module("pywebgpu.linalg").svd(input, not some)
     return return_types.of("svd", (u, s, vh.mT))
 
 
+@outputs.writable()
 def lgamma(input: Tensor) -> Tensor:
     """log |gamma(x)|, by element."""
     return apply(_real, gamma.lgamma, input)
 
 
+@outputs.writable()
 def digamma(input: Tensor) -> Tensor:
     """The derivative of lgamma, by element."""
     return apply(_real, gamma.digamma, input)
@@ -288,6 +294,7 @@ def trigamma(input: Tensor) -> Tensor:
     return apply(_real, gamma.trigamma, input)
 
 
+@outputs.writable()
 @aten("mvlgamma")
 def mvlgamma(input: Tensor, p: int) -> Tensor:
     """The multivariate lgamma of dimension p."""
@@ -363,6 +370,7 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
     return made.scatter(0, row.unsqueeze(-1).expand(-1, input.ndim), places)[:size]
 
 
+@outputs.writable()
 def histogram(
     input: Tensor,
     bins: int | Tensor = 100,

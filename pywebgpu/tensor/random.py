@@ -12,7 +12,7 @@ from pywebgpu.errors import REFUSALS, ShapeError
 from pywebgpu.ir.graph import Node
 from pywebgpu.ops.random import Seed
 from pywebgpu.shapes import broadcast
-from pywebgpu.tensor import conversion, factory_options, from_data, random_inplace
+from pywebgpu.tensor import conversion, factory_options, from_data, outputs, random_inplace
 from pywebgpu.tensor import generator as sources
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.generator import Source, State
@@ -180,6 +180,7 @@ def normal(
     """Normal numbers with a mean and a spread of their own each (tensors), or with one of each in `size`."""
     random_inplace.require_spread(std)
     tensors = [part for part in (mean, std) if isinstance(part, TensorBase)]
+    out: Any = options.pop("out", None) if tensors else None
     if not tensors:
         shape = factory_options.sizes((size,), "normal")
         factory = factory_options.FactoryOptions("normal", options)
@@ -190,4 +191,5 @@ def normal(
     scale, start = (reduce.stop_gradient(part._node) if isinstance(part, TensorBase) else part for part in (std, mean))
     if isinstance(scale, Node):
         scale = bounds.not_negative(scale, REFUSALS[5])
-    return factory.tensor(random.scaled(random.normal(sources.draw(generator), shape, factory.dtype), scale, start))
+    drawn = random.scaled(random.normal(sources.draw(generator), shape, factory.dtype), scale, start)
+    return outputs.finished("normal", factory.tensor(drawn), out, *tensors)

@@ -9,7 +9,7 @@ from pywebgpu import dtypes
 from pywebgpu.composites import masks, matrix, ordering, reduce
 from pywebgpu.dtypes import Kind
 from pywebgpu.errors import ShapeError
-from pywebgpu.tensor import gather_scatter
+from pywebgpu.tensor import gather_scatter, outputs
 from pywebgpu.tensor.apply import apply, called
 from pywebgpu.tensor.methods import aliased
 from pywebgpu.tensor.reduction import extreme
@@ -148,7 +148,7 @@ def searchsorted(
     if sorter is not None:
         sorted_sequence = sorted_sequence.gather(-1, sorter)
     found = apply(ordering.searchsorted, sorted_sequence, input, right or side == "right", out_int32)
-    return found if out is None else out.copy_(found)
+    return outputs.finished("searchsorted", found, out, sorted_sequence, input)
 
 
 def bucketize(
@@ -156,9 +156,10 @@ def bucketize(
 ) -> Tensor:
     """As searchsorted, with one row of boundaries for all elements."""
     found = apply(ordering.bucketize, input, boundaries, out_int32, right)
-    return found if out is None else out.copy_(found)
+    return outputs.finished("bucketize", found, out, input, boundaries)
 
 
+@outputs.writable()
 def isin(elements: Operand, test_elements: Operand, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Whether each element is one of the test elements."""
     return apply(masks.isin, elements, test_elements, invert=invert)

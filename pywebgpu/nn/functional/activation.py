@@ -9,6 +9,7 @@ from pywebgpu.composites import reduce as _reduce
 from pywebgpu.ir.graph import Node as _Node
 from pywebgpu.ops import pointwise as _pointwise
 from pywebgpu.tensor import create as _create
+from pywebgpu.tensor import outputs as _outputs
 from pywebgpu.tensor import random as _random
 from pywebgpu.tensor import tensor as _tensor
 from pywebgpu.tensor.apply import apply as _apply
@@ -110,6 +111,7 @@ def rrelu_(input: _T, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: 
     return rrelu(input, lower, upper, training, inplace=True)
 
 
+@_outputs.writable("nn.functional.gelu")
 def gelu(input: _T, approximate: str = "none") -> _T:
     """x P(normal < x), exact or by tanh (`approximate="tanh"`)."""
     return _out(input, False, _activation.gelu, approximate)
@@ -147,21 +149,25 @@ def tanh(input: _T) -> _T:
     return out
 
 
+@_outputs.writable("nn.functional.softplus")
 def softplus(input: _T, beta: float = 1.0, threshold: float = 20.0) -> _T:
     """log(1 + exp(beta x)) / beta, and x where beta x > threshold."""
     return _out(input, False, _activation.softplus, beta, threshold)
 
 
+@_outputs.writable("nn.functional.logsigmoid")
 def logsigmoid(input: _T) -> _T:
     """log(sigmoid(x))"""
     return _out(input, False, _activation.logsigmoid)
 
 
+@_outputs.writable("nn.functional.hardshrink")
 def hardshrink(input: _T, lambd: float = 0.5) -> _T:
     """x where |x| > lambd, else 0."""
     return _out(input, False, _activation.hardshrink, lambd)
 
 
+@_outputs.writable("nn.functional.softshrink")
 def softshrink(input: _T, lambd: float = 0.5) -> _T:
     """x moved towards 0 by lambd."""
     return _out(input, False, _activation.softshrink, lambd)

@@ -8,6 +8,7 @@ from pywebgpu.composites import embedding as _embedding
 from pywebgpu.composites import linear as _linear
 from pywebgpu.composites import normalize as _normalize
 from pywebgpu.errors import ShapeError as _ShapeError
+from pywebgpu.tensor import outputs as _outputs
 from pywebgpu.tensor import random as _random
 from pywebgpu.tensor import tensor as _tensor
 from pywebgpu.tensor.apply import apply as _apply
@@ -15,6 +16,7 @@ from pywebgpu.tensor.apply import apply as _apply
 _T = _tensor.Tensor
 
 
+@_outputs.writable("nn.functional.linear")
 def linear(input: _T, weight: _T, bias: _T | None = None) -> _T:
     """input weight^T + bias. Shapes: input (..., k), weight (n, k), bias (n) -> (..., n)."""
     return _apply(_linear.linear, input, weight, bias)
@@ -151,7 +153,7 @@ def normalize(
 ) -> _T:
     """x over its p-norm along `dim`, which counts as `eps` at least."""
     result = _apply(_normalize.normalize, input, p, dim, eps)
-    return result if out is None else out.copy_(result)
+    return _outputs.finished("div", result, out, input)
 
 
 # Attention

@@ -8,6 +8,7 @@ from typing import Any as _Any
 from pywebgpu.composites import convolution as _convolution
 from pywebgpu.composites import pooling as _pooling
 from pywebgpu.composites import resample as _resample
+from pywebgpu.tensor import outputs as _outputs
 from pywebgpu.tensor import tensor as _tensor
 from pywebgpu.tensor.apply import apply as _apply
 from pywebgpu.tensor.apply import called as _called
@@ -179,6 +180,7 @@ def avg_pool1d(
     return _avg_pool(input, kernel_size, stride, padding, ceil_mode, count_include_pad, None, rank=1)
 
 
+@_outputs.writable("nn.functional.avg_pool2d")
 def avg_pool2d(
     input: _T,
     kernel_size: _Sizes,
@@ -192,6 +194,7 @@ def avg_pool2d(
     return _avg_pool(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, rank=2)
 
 
+@_outputs.writable("nn.functional.avg_pool3d")
 def avg_pool3d(
     input: _T,
     kernel_size: _Sizes,
