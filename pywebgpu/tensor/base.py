@@ -177,8 +177,9 @@ class TensorBase:
     def _find_accumulator(self) -> GradAccumulator:
         if self._accumulator is None or not self._flag:
             with _accumulating:
-                known, wrap = self._accumulator, self._wrap()
-                self._accumulator = GradAccumulator.at(None if self._flag else self._node, self, known, wrap)
+                wrap = self._wrap()  # The node is asked for before the accumulator, which it may replace.
+                node = None if self._flag else self._node
+                self._accumulator = GradAccumulator.at(node, self, self._accumulator, wrap)
         return self._accumulator
 
     def _wrap(self) -> Callable[[Node], Tensor]:

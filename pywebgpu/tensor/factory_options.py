@@ -27,6 +27,7 @@ DeviceLike = str | int | devices.device | None
 LARGE = 2**15  # Axes below it, as many as there are in practice, have fewer elements than anyone can count.
 MOST = 2**60 - 1  # elements, whose bytes are counted in 64 bits
 IGNORED = {"layout", "pin_memory", "names"}
+WITHOUT_OUT = ("_like", "_indices", "scalar_tensor")  # ends of names
 RANGES = {"arange", "linspace", "logspace", "range"}  # They fill an `out` of as many elements in any shape.
 
 
@@ -41,6 +42,8 @@ class FactoryOptions:
         self.memory_format: object = options.pop("memory_format", None)
         self.source: TensorBase | None = None  # what the result is like
         if self.out is not None:
+            if name.endswith(WITHOUT_OUT):
+                raise TypeError(f"{name}() got an unexpected keyword argument 'out'")
             dtype, device = self.out.dtype, self.out._storage.device
         self.dtype: DType = dtypes.PYTHONS.get(given) or given or dtype or dtypes.default()
         wanted = options.pop("device", None)

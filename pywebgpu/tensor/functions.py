@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import string
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from math import comb
 from typing import TYPE_CHECKING, Any, overload
@@ -78,7 +78,7 @@ def _function(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
             if not args and "input" in options:
                 args = (options.pop("input"),)
         if out is not None:
-            if name in _WITHOUT_OUT:
+            if not _takes_out(name, args, options):
                 raise TypeError(f"{name}() got an unexpected keyword argument 'out'")
             outputs.check(name, out, args)
             if name in _OF_OUT:
@@ -97,8 +97,23 @@ def _function(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
 
 _OF_OUT = {"cumprod", "cumsum"}  # They compute in the dtype of `out`.
 _WITHOUT_OUT = {
-    "argsort", "argwhere", "bincount", "isfinite", "isinf", "isnan", "isreal", "relu", "t", "trace", "unique",
+    "adjoint", "allclose", "argsort", "argwhere", "as_strided", "bincount", "broadcast_to", "chunk", "clone", "conj",
+    "count_nonzero", "detach", "diag_embed", "diagflat", "diagonal", "diagonal_scatter", "dist", "dsplit", "equal",
+    "flatten", "flip", "fliplr", "flipud", "hsplit", "index_fill", "index_put", "is_complex", "is_conj",
+    "is_floating_point", "is_neg", "is_nonzero", "is_same_size", "is_signed", "isclose", "isfinite", "isinf", "isnan",
+    "isreal", "istft", "masked_fill", "masked_scatter", "moveaxis", "movedim", "narrow", "numel", "permute",
+    "positive", "put", "ravel", "relu", "repeat_interleave", "reshape", "resolve_conj", "resolve_neg", "roll", "rot90",
+    "rsub", "select", "select_scatter", "split", "split_with_sizes", "squeeze", "stft", "swapaxes", "swapdims", "t",
+    "tensor_split", "tile", "trace", "transpose", "unbind", "unflatten", "unique", "unique_consecutive", "unsqueeze",
+    "vsplit",
 }  # fmt: skip
+_OF_AN_AXIS = {"median", "nanmedian", "prod", "sum"}  # They take `out` where an axis is given.
+
+
+def _takes_out(name: str, args: Sequence[object], options: Mapping[str, object]) -> bool:
+    if name in _OF_AN_AXIS and len(args) == 1 and "dim" not in options:
+        return False
+    return name not in _WITHOUT_OUT and not name.endswith("_")
 
 
 def _number_first(name: str, first: object, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
