@@ -111,7 +111,7 @@ class Options(dict[str, Any]):
         find, handed = super().__getitem__, _is_asked_by_program()
         if type(value) in self.KINDS:
             return capture.read(name, partial(find, name), self, handed=handed)
-        if isinstance(value, tuple) and value and all(isinstance(item, float) for item in value):
+        if type(value) is tuple and value and all(isinstance(item, float) for item in value):
             gets = [lambda at=at: find(name)[at] for at in range(len(value))]
             return tuple([capture.read(f"{name}.{at}", get, self, handed=handed) for at, get in enumerate(gets)])
         return value
@@ -121,7 +121,7 @@ class Options(dict[str, Any]):
         return [(name, value) for name, value in dict.items(self) if name != "params" and self._is_fixed(value)]
 
     def _is_fixed(self, value: object) -> bool:
-        if isinstance(value, tuple):
+        if type(value) is tuple:
             return not all(isinstance(item, float) for item in value)
         return type(value) not in self.KINDS
 

@@ -141,7 +141,8 @@ class Builder:
         given = [(type(value).__name__, value) for value in self.call.kept]
         given += [(kind.__name__, kind) for kind in (Tensor, *self.call.kinds)]
         given += self.capture.around.items()
-        return survey.survey([(names.title(function), function), *given, *modules], self._watch, self.capture)
+        roots = [(names.title(function), function), *given, *modules]
+        return survey.survey(roots, self._watch, self.capture, self.call.tensors)
 
     # The call
 

@@ -66,6 +66,12 @@ def origin_of_module(module: str) -> str:
     return INTERNAL if first in ("pywebgpu", "torch") else LIBRARY if first in watch.LIBRARIES else USER
 
 
+def name_of(module: types.ModuleType) -> str:
+    """ "" where a program took it away, or put something else there."""
+    name = module.__dict__.get("__name__")
+    return name if type(name) is str else ""
+
+
 def is_of_library(kind: type) -> bool:
     """Whether a class is made in Python by the standard library or by NumPy."""
     return origin_of(kind) is LIBRARY and bool(kind.__flags__ & signature.HEAP) and kind not in (abc.ABC, abc.ABCMeta)

@@ -11,8 +11,9 @@ import copy
 import types
 from collections import deque
 from collections.abc import Callable, Collection, Hashable
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields
 from enum import Enum
+from math import copysign
 from typing import TYPE_CHECKING, Any, TypeGuard
 from weakref import WeakKeyDictionary
 
@@ -96,7 +97,7 @@ class Call:
 
     def _describe(self, value: object) -> Hashable:
         kind = type(value)
-        if issubclass(kind, TensorBase):
+        if issubclass(kind, TensorBase) and not hides_attributes(kind):
             return self._tensor(value)  # type: ignore[arg-type]
         if kind in VALUES:
             return kind, value
@@ -381,14 +382,28 @@ def _bits(value: object) -> Hashable:
     """What tells a value from one that is equal and another: the sign of a zero, the type of a bound."""
     if is_a(value, range):
         return tuple([(type(one), one) for one in (value.start, value.stop, value.step)])
-    return value.hex() if type(value) is float else repr(value) if type(value) is complex else value
+    if type(value) is float:
+        return value.hex() if value == value else f"{copysign(1, value)} nan"
+    return repr(value) if type(value) is complex else value
 
 
 def is_container(value: object) -> bool:
     kind = type(value)
     return issubclass(kind, CONTAINERS) or (
-        is_dataclass(kind) and not (issubclass(kind, (type, Outline)) or callable(value))
+        _is_dataclass(kind) and not (issubclass(kind, (type, Outline)) or callable(value))
     )
+
+
+def hides_attributes(kind: type) -> bool:
+    """Whether objects of a class, which is made in Python, say themselves what their attributes are."""
+    read: object = kind.__getattribute__
+    return read is not object.__getattribute__
+
+
+def _is_dataclass(kind: type) -> bool:
+    """As Python's own, asking no metaclass, which might say anything."""
+    bases = surroundings.mro(kind)
+    return any("__dataclass_fields__" in base.__dict__ for base in bases) and not hides_attributes(kind)
 
 
 def items_of(value: Any) -> tuple[list[Any], list[Any]]:

@@ -16,8 +16,7 @@ from operator import is_
 from typing import Any, TypeGuard
 
 MISSING = object()
-ATOMS = (bool, int, float, complex, str, bytes, range, type(None), type(...), type(NotImplemented))
-EXACT = frozenset(ATOMS)
+EXACT = frozenset({bool, int, float, complex, str, bytes, range, type(None), type(...), type(NotImplemented)})
 FUNCTIONS = frozenset({
     types.FunctionType, types.BuiltinFunctionType, types.WrapperDescriptorType, types.MethodDescriptorType,
     types.GetSetDescriptorType, types.MemberDescriptorType, classmethod, staticmethod, property, str, type(None),
@@ -29,6 +28,7 @@ class Entry:
     """Something with named or numbered contents, as it was: `look` gives keys and values as they are now.
 
     wanted: the keys that count; all where it is None.
+    by_identity: equal values count as different ones, since code that ran asks whether two are one.
     """
 
     title: str
@@ -36,6 +36,7 @@ class Entry:
     keys: list[Any] = field(default_factory=list)
     values: list[Any] = field(default_factory=list)
     wanted: Callable[[Any], bool] | None = None
+    by_identity: bool = False
 
     def __post_init__(self) -> None:
         self.keys, self.values = self.look()
@@ -43,10 +44,12 @@ class Entry:
     def changed(self) -> str | None:
         """What is no longer as it was, in words. Where nothing is that counts, this is how it is from now on."""
         keys, values = self.look()
-        if not (are_same(keys, self.keys) and are_same(values, self.values)):
-            reason = _difference(self, keys, values)
-            if reason is not None:
-                return reason
+        is_as_before = are_same(keys, self.keys) and are_same(values, self.values)
+        reason = None if is_as_before else _difference(self, keys, values)
+        if reason is None and self.by_identity:
+            reason = _replaced(self, keys, values)
+        if reason is not None:
+            return reason
         self.keys, self.values = keys, values
         return None
 
@@ -58,6 +61,11 @@ def are_same(values: list[Any], others: list[Any]) -> bool:
 
 def _is(value: object, other: object) -> bool:
     return value is other or is_same(value, other)
+
+
+def is_value(value: object) -> bool:
+    """Whether an object is known by its value, unless code asks for its identity."""
+    return type(value) in EXACT or type(value) in (tuple, slice)
 
 
 def _difference(entry: Entry, keys: list[Any], values: list[Any]) -> str | None:
@@ -72,12 +80,24 @@ def _difference(entry: Entry, keys: list[Any], values: list[Any]) -> str | None:
     return None if entry.wanted is not None else f"{entry.title} is in another order"
 
 
+def _replaced(entry: Entry, keys: list[Any], values: list[Any]) -> str | None:
+    """Which plain value is another object now, though it is equal."""
+    pairs = [*zip(keys, entry.values, values, strict=False)]
+    if len(keys) != len(entry.keys) or not all(map(is_, keys, entry.keys)):
+        was = dict(zip(entry.keys, entry.values, strict=True))
+        pairs = [(key, was.get(key, MISSING), value) for key, value in zip(keys, values, strict=True)]
+    for key, old, new in pairs:
+        if old is not new and is_value(new) and (entry.wanted is None or entry.wanted(key)):
+            return f"{path(entry.title, key)} is another object of the same value"
+    return None
+
+
 def is_same(old: Any, new: Any) -> bool:
     """Whether Python cannot tell two values apart, though they are two: the same plain value."""
     if type(old) is not type(new):
         return False
-    if type(old) is float:
-        return bool(old.hex() == new.hex())
+    if type(old) is float:  # A list holds a NaN by its identity.
+        return bool(old == new and old.hex() == new.hex())
     if type(old) is complex:
         return repr(old) == repr(new)
     if type(old) in (range, slice):
@@ -111,11 +131,13 @@ def is_a(value: object, kind: Any) -> TypeGuard[Any]:
 
 
 def path(title: str, key: object) -> str:
-    if type(key) is str and key in ("_parameters", "_buffers", "_modules", "cell_contents"):
+    if type(key) not in EXACT:  # Its own methods might do anything.
+        return f"{title}[...]"
+    if key in ("_parameters", "_buffers", "_modules", "cell_contents"):
         return title
     if type(key) is str and key.isidentifier():
         return f"{title}.{key}" if title else key
-    return f"{title}[{key!r}]" if type(key) in EXACT else f"{title}[...]"
+    return f"{title}[{key!r}]"
 
 
 @dataclass(slots=True)
@@ -186,7 +208,7 @@ def _comparison(entries: list[Entry]) -> Callable[[], bool]:
         lambda: map(type, objects),
     ]
     if views:
-        reads += [lambda: chain.from_iterable(views), lambda: chain.from_iterable([view.values() for view in views])]
+        reads += [lambda: chain.from_iterable(views), lambda: chain.from_iterable(map(values_of, views))]
     if others:
         reads.append(lambda: chain.from_iterable([entry.look()[1] for entry in others]))
     was = [[*read()] for read in reads]
@@ -211,13 +233,17 @@ def _comparison(entries: list[Entry]) -> Callable[[], bool]:
     return is_unchanged
 
 
+def values_of(mapping: Any) -> Any:
+    """The values of a dict, whatever its class says of them, or of what shows one."""
+    return dict.values(mapping) if is_a(mapping, dict) else mapping.values()
+
+
 @dataclass(slots=True)
 class Mapping:
     mapping: Any
 
     def __call__(self) -> tuple[list[Any], list[Any]]:
-        values = dict.values(self.mapping) if is_a(self.mapping, dict) else self.mapping.values()
-        return [*self.mapping], [*values]
+        return [*self.mapping], [*values_of(self.mapping)]
 
 
 class OwnClass(Mapping):

@@ -62,6 +62,7 @@ READERS = (
     super.__getattribute__, object.__setattr__, object.__delattr__, type.__setattr__, type.__delattr__,
 )  # fmt: skip
 READING = frozenset(map(id, (*READERS, operator.attrgetter, operator.methodcaller, str.format, str.format_map)))
+FORMATTING = frozenset({"format", "format_map"})  # methods of a text that read attributes of what they are given
 # Of optimizers, which a capture looks after by itself: rates, counts and states are new in each run.
 MANAGED = frozenset({"param_groups", "state", "defaults", "_seen", "_opt_called", "_hooks"})
 # Of modules, for saving alone.
@@ -82,13 +83,14 @@ CONTEXTS: dict[str, Callable[[], object]] = {
 }
 
 
-def survey(roots: list[tuple[str, Any]], watched: Watch, capture: Capture) -> Surroundings:
-    """What the code that ran can see from the roots and from its own globals."""
+def survey(roots: list[tuple[str, Any]], watched: Watch, capture: Capture, tensors: list[TensorBase]) -> Surroundings:
+    """What the code that ran can see from the roots and from its own globals. tensors: those that it was given."""
+    has_views = any(tensor._base is not None for tensor in tensors)
     codes = [code for code, _ in watched.codes.values()]
     names = frozenset().union(*(watch.names_of(code) for code in codes), *(code.co_names for code in watched.library))
     is_dynamic = not names.isdisjoint(watch.DYNAMIC)
     while True:
-        walk = _Walk(watched, capture, names, is_dynamic=is_dynamic)
+        walk = _Walk(watched, capture, names, is_dynamic=is_dynamic, has_views=has_views)
         surroundings = walk.run(roots)
         if walk.more <= names and walk.is_dynamic == is_dynamic:
             return surroundings
@@ -98,9 +100,12 @@ def survey(roots: list[tuple[str, Any]], watched: Watch, capture: Capture) -> Su
 class _Walk:
     """One walk, for code that reads attributes of these names. more: names that objects on the way read."""
 
-    def __init__(self, watched: Watch, capture: Capture, names: frozenset[str], *, is_dynamic: bool) -> None:
-        self.capture = capture
+    def __init__(
+        self, watched: Watch, capture: Capture, names: frozenset[str], *, is_dynamic: bool, has_views: bool
+    ) -> None:
+        self.capture, self.has_views = capture, has_views
         self.codes, self.library, self.has_warned = watched.codes, watched.library, watched.has_warned
+        self.by_identity = any(watch.asks_for_identity(code) for code, _ in watched.codes.values())
         self.names, self.is_dynamic = names, is_dynamic
         self.more: set[str] = set()
         constants = [one for code, _ in watched.codes.values() for one in code.co_consts]
@@ -130,6 +135,8 @@ class _Walk:
             self._refuse(f"the code that ran can see more than {MOST} things")
         if not self.names.isdisjoint(FRAMES):
             self._refuse("it reads variables of other calls")
+        if self.has_views and "_base" in self.names | self.texts:
+            self._refuse("it reads the base of a tensor that it is given")
         for code in self._unknown():
             self._refuse(f"where it finds {watch.name_of(code)} is not known")
         containers = frozenset(
@@ -160,7 +167,7 @@ class _Walk:
     def _note(
         self, title: str, look: Callable[[], tuple[list[Any], list[Any]]], wanted: Callable[[Any], bool] | None = None
     ) -> Entry:
-        entry = Entry(title, look, wanted=wanted)
+        entry = Entry(title, look, wanted=wanted, by_identity=self.by_identity)
         if any(type(value) in FREE for value in entry.values):
             self._put_back(entry)
         self.entries.append(entry)
@@ -209,16 +216,17 @@ class _Walk:
             self._refuse(f"{title} keeps what it returned before, which cannot be looked at")
             self.waiting.append((title, value.__wrapped__))
         elif is_a(value, kinds.STATELESS):
-            self.is_dynamic |= id(value) in READING
+            owner = getattr(value, "__self__", None)
+            self.is_dynamic |= id(value) in READING or (is_a(owner, str) and value.__name__ in FORMATTING)
             if is_a(value, types.MemberDescriptorType):
                 self.more.add(value.__name__)
-            self.waiting.append((title, getattr(value, "__self__", None)))
+            self.waiting.append((title, owner))
         else:
             self._object(title, value)
 
     def _context_of(self, value: object) -> None:
         """Arithmetic that a context decides is only as it was where the context is."""
-        name = value.__name__ if is_a(value, types.ModuleType) else type(value).__module__
+        name = kinds.name_of(value) if is_a(value, types.ModuleType) else type(value).__module__
         name = value.__module__ if is_a(value, type) else name
         look = CONTEXTS.get(name.partition(".")[0]) if isinstance(name, str) else None
         if look is not None and id(look) not in self.met:
@@ -226,13 +234,16 @@ class _Walk:
             self._note(name, Facts("its context", look))
 
     def _tensor(self, title: str, tensor: TensorBase) -> None:
-        if type(type(tensor).__getattribute__) is types.FunctionType:
+        if signature.hides_attributes(type(tensor)):
             self._refuse(f"{title} is a {type(tensor).__name__}, which says itself what its attributes are")
             self._parts_of(title, tensor)
             return
         self.tensors.add(id(tensor))
         self.capture.see(tensor)
-        self._names_of(title, object.__getattribute__(tensor, "__dict__"))
+        own = object.__getattribute__(tensor, "__dict__")
+        if own or self.is_dynamic:
+            self._attributes(title, tensor, ["__dict__"])
+        self._names_of(title, own)
         self._slots_of(title, tensor, ignored=signature.OWN)
         self.waiting.append((type(tensor).__name__, type(tensor)))
         if kinds.origin_of(type(tensor)) is USER:
@@ -263,6 +274,8 @@ class _Walk:
             if origin is INTERNAL:
                 self._state_of(function)
         if origin is USER or function.__dict__:
+            if function.__dict__ or self.is_dynamic:
+                self._attributes(title, function, ["__dict__"])
             self._names_of(title, function.__dict__)
 
     def _state_of(self, function: types.FunctionType) -> None:
@@ -295,19 +308,20 @@ class _Walk:
             elif where is INTERNAL or kinds.is_of_library(base):
                 own = type.__getattribute__(base, "__dict__")
                 entry = self._note(base.__name__, OwnClass(own), _counting(own, names))
-                is_of_tensors = issubclass(base, TensorBase)  # What its functions see is not looked at.
+                is_of_tensors = issubclass(base, TensorBase)  # What its own functions see is not looked at.
                 for name, value in zip(entry.keys, entry.values, strict=True):
-                    if self._is_read(name) and not (is_of_tensors and type(value) in FUNCTIONS):
+                    if self._is_read(name) and not (is_of_tensors and _is_own(value)):
                         self.waiting.append((path(base.__name__, name), value))
 
     def _is_read(self, name: str) -> bool:
         return name in OWN or name in self.names
 
     def _module(self, title: str, module: types.ModuleType) -> None:
-        if module.__name__ in ("random", "numpy.random", "secrets"):
-            self._refuse(f"it can see {module.__name__}, which says something else each time")
+        name = kinds.name_of(module)
+        if name in ("random", "numpy.random", "secrets"):
+            self._refuse(f"it can see {name}, which says something else each time")
             return
-        is_own = kinds.origin_of_module(module.__name__) is USER
+        is_own = kinds.origin_of_module(name) is USER
         names = {name for name in self.names if is_own or name in module.__dict__}
         if self.is_dynamic:  # By a name that stands in the code as text, or that is made up of others.
             if is_own:
@@ -476,6 +490,13 @@ def _counts(
 def _is_called(own: types.MappingProxyType[str, Any], name: str) -> bool:
     value = own.get(name)
     return callable(value) or hasattr(type(value), "__get__")
+
+
+def _is_own(value: object) -> bool:
+    """Whether a function, as a class of this package has them, is not a program's."""
+    if is_a(value, types.FunctionType):
+        return watch.origin(value.__code__, value.__globals__)[0] is not USER
+    return type(value) in FUNCTIONS
 
 
 def _may_read(names: frozenset[str], name: str) -> bool:

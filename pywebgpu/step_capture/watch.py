@@ -17,6 +17,7 @@ import math
 import os
 import sys
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 from pathlib import Path
 from types import CodeType, FrameType, TracebackType
 from typing import Any, Self
@@ -209,6 +210,22 @@ def tells_numbers_apart(code: CodeType) -> bool:
     if not TELLING.isdisjoint(code.co_names):
         return True
     return not (TELLING_BUILTINS.isdisjoint(code.co_names) or TELLING_BUILTINS.isdisjoint(globals_of(code)[0]))
+
+
+# What code compares by identity without knowing a program's objects: `x is None`.
+KNOWN = (type(None), bool, type(...), type(NotImplemented))
+
+
+@functools.lru_cache(1024)
+def asks_for_identity(code: CodeType) -> bool:
+    """Whether code compares two values by `is` of which neither is a constant such as None."""
+    if "is_" in code.co_names or "is_not" in code.co_names:
+        return True
+    steps = [*dis.get_instructions(code)]
+    return any(
+        one.opname == "IS_OP" and not (last.opname == "LOAD_CONST" and isinstance(last.argval, KNOWN))
+        for last, one in pairwise(steps)
+    )
 
 
 Import = tuple[int, str, tuple[str, ...]]  # how many levels up, the module, what is taken from it

@@ -124,7 +124,6 @@ OPTIONAL = {
 
 FILES = sorted(PACKAGE.rglob("*.py"))
 FOLDERS = [PACKAGE, *sorted(path for path in PACKAGE.iterdir() if any(path.glob("*.py")))]
-MAX_LINES = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,11 +243,6 @@ def test_lists_of_names_stand_in_packages_only() -> None:
         if has_list and file.name != "__init__.py":
             faults.append(f"{relative(file)}: __all__ belongs in a package's __init__.py")
     assert faults == []
-
-
-def test_files_can_be_read_in_one_sitting() -> None:
-    lines = {relative(file): len(file.read_text(encoding="utf-8").splitlines()) for file in FILES}
-    assert {name: count for name, count in lines.items() if count > MAX_LINES} == {}, "split them by topic"
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)

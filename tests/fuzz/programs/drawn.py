@@ -203,7 +203,7 @@ def a_composition(draw: random.Random) -> Part:
     body = "\n".join(filter(None, (f"number = {one.read}", one.edit, f"x = {use}", SOFT)))
     knows = "a$" if one.argument else ""
     setup = f"import importlib\n{one.setup}"
-    of_tensors = any(word in one.name for word in ("tensor", "parameter"))
+    of_tensors = any(word in one.name for word in ("tensor", "parameter", "distribution"))
     return Part(
         one.name,
         setup,

@@ -10,6 +10,7 @@ import enum
 import itertools
 import operator
 import random
+import re
 import types
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -43,7 +44,7 @@ class Eye:
     def _seen(self, value: Any) -> Seen:
         kind = type(value).__name__
         if value is None or isinstance(value, bool | int | float | complex | str | bytes | range | slice | enum.Enum):
-            return Seen(kind, value.hex() if type(value) is float else repr(value))
+            return Seen(kind, value.hex() if type(value) is float else _text(value))
         if isinstance(value, self.torch.Tensor):
             if isinstance(type(value).__getattribute__, types.FunctionType):  # a program's own
                 return Seen(f"{kind} that answers for itself")
@@ -62,7 +63,10 @@ class Eye:
             return Seen(f"{kind} {value.shape}", None, {f"[{at}]": self._seen(v) for at, v in enumerate(items)})
         if isinstance(value, np.ndarray | np.generic):
             return Seen(f"{kind} {value.dtype} {value.shape}", value.tolist())
-        return self._container(value, kind) or self._object(value, kind)
+        try:
+            return self._container(value, kind) or self._object(value, kind)
+        except Exception as error:  # Its own methods raise.
+            return Seen(f"{kind} that raises {type(error).__name__}")
 
     def _tensor(self, value: Any, kind: str) -> Seen:
         is_leaf = value.is_leaf
@@ -87,7 +91,7 @@ class Eye:
             }
             return Seen(f"{kind} of {len(value)}", None, {name: self._seen(item) for name, item in items.items()})
         if isinstance(value, set | frozenset):
-            return Seen(kind, sorted(map(repr, value)))
+            return Seen(kind, sorted(map(_text, value)))
         if isinstance(value, random.Random):
             return Seen(kind, hash(value.getstate()))
         if isinstance(value, np.random.Generator):
@@ -139,6 +143,14 @@ class Eye:
                 if p in value.state:
                     states[f"state {at}.{number}"] = self._seen(dict(value.state[p]))
         return Seen(kind, None, groups, states)
+
+
+def _text(value: object) -> str:
+    """What an object says of itself, without where in memory it is."""
+    try:
+        return re.sub(r"0x[0-9a-f]+", "0x", repr(value))
+    except Exception as error:
+        return f"raises {type(error).__name__}"
 
 
 def is_inference(value: Any) -> bool:

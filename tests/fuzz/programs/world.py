@@ -217,7 +217,7 @@ def _put_back(torch: Any, program: Program) -> Callable[[], None]:
         tempfile.tempdir = tempfile.mkdtemp(prefix="program", dir=IN_MEMORY)
     settings = _settings() if torch is pywebgpu else []
     names = [(thing, dict(vars(thing))) for thing in _edited(torch)]
-    modules = frozenset(sys.modules)
+    modules, loggers = frozenset(sys.modules), logging.root.manager.loggerDict
 
     def put_back() -> None:
         torch.set_default_device(device)
@@ -234,6 +234,8 @@ def _put_back(torch: Any, program: Program) -> Callable[[], None]:
             os.environ.update(environment)
         for name in [one for one in sys.modules.keys() - modules if one.startswith((*OWN_MODULES, *program.modules))]:
             sys.modules.pop(name)
+        for name in [one for one in loggers if one.startswith("fuzz")]:
+            del loggers[name]
         for path in [one for one in linecache.cache if one.startswith("/programs/")]:
             del linecache.cache[path]
         for put in settings:
