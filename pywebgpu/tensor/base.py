@@ -177,9 +177,8 @@ class TensorBase:
     def _find_accumulator(self) -> GradAccumulator:
         if self._accumulator is None or not self._flag:
             with _accumulating:
-                wrap = self._wrap()  # The node is asked for before the accumulator, which it may replace.
-                node = None if self._flag else self._node
-                self._accumulator = GradAccumulator.at(node, self, self._accumulator, wrap)
+                node = None if self._flag else self._node  # Before the accumulator, which it may replace.
+                self._accumulator = GradAccumulator.at(node, self, self._accumulator, self._wrap())
         return self._accumulator
 
     def _wrap(self) -> Callable[[Node], Tensor]:
