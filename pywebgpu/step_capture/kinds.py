@@ -44,7 +44,7 @@ def origin_of(kind: type) -> str:
     module = sys.modules.get(name)
     if module is None:
         return USER
-    found = origin_of_module(name)
+    found = origin_of_module(module)
     is_made_by_code = kind.__flags__ & (signature.HEAP | IMMUTABLE) == signature.HEAP
     return found if found is USER or not is_made_by_code or _is_of(kind, module) else USER
 
@@ -61,9 +61,16 @@ def _is_of(kind: type, module: types.ModuleType) -> bool:
     return part is kind
 
 
-def origin_of_module(module: str) -> str:
-    first = module.partition(".")[0]
-    return INTERNAL if first in ("pywebgpu", "torch") else LIBRARY if first in watch.LIBRARIES else USER
+def origin_of_module(module: types.ModuleType) -> str:
+    """Whose module it is: a program's own may have any name."""
+    first, file = name_of(module).partition(".")[0], vars(module).get("__file__")
+    if first in ("pywebgpu", "torch"):
+        return INTERNAL
+    if first not in watch.LIBRARIES:
+        return USER
+    if isinstance(file, str):
+        return LIBRARY if watch.is_library_file(file) else USER
+    return LIBRARY if getattr(vars(module).get("__spec__"), "origin", None) in ("built-in", "frozen") else USER
 
 
 def name_of(module: types.ModuleType) -> str:
@@ -91,6 +98,9 @@ def is_opaque(kind: type) -> bool:
 
 def is_plain(value: object) -> bool:
     """Whether an object of a constant class holds nothing that may change."""
+    if type(value).__module__ == "numpy" and type(value).__name__ in ("ufunc", "_ArrayFunctionDispatcher"):
+        home = sys.modules.get(getattr(value, "__module__", "numpy"))
+        return home is not None and vars(home).get(value.__name__) is value  # type: ignore[attr-defined]
     if is_a(value, re.Match):
         return type(value.string) in EXACT
     return not (type(value).__module__ == "numpy.dtypes" and value.metadata)  # type: ignore[attr-defined]

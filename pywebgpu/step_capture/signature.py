@@ -347,7 +347,7 @@ def is_array(value: object) -> TypeGuard[Array]:
 
 def of_array(array: Array) -> tuple[Any, ...]:
     """What there is to know of an array."""
-    return array.dtype, array.shape, array.strides, array.tobytes()  # type: ignore[attr-defined]
+    return array.dtype, array.shape, array.strides, array.flags.num, array.tobytes()  # type: ignore[attr-defined]
 
 
 def slots(kind: type) -> list[str]:

@@ -145,8 +145,7 @@ class Surroundings:
     """The guards of one call.
 
     reasons: why they cannot speak for all that the call could see.
-    met: ids of all that was met. tensors, containers: of those among it. codes: by id, the code that ran, with its
-    globals.
+    met: ids of all that was met. tensors, containers: of those among it. codes: the code that ran, with its globals.
     library: code of the standard library that ran and looks into what it is given.
     n_looks: how often something had changed, and they were looked at one by one.
     """
@@ -156,7 +155,7 @@ class Surroundings:
     tensors: set[int]
     containers: frozenset[int]
     met: frozenset[int]
-    codes: dict[int, Any]
+    codes: dict[tuple[int, int], Any]
     library: set[types.CodeType] = field(default_factory=set)
     n_looks: int = 0
     _fast: Callable[[], bool] | None = None

@@ -11,10 +11,9 @@ random generator) is a reason why the call cannot be replayed. Code names attrib
 from __future__ import annotations
 
 import abc
-import builtins
 import datetime
-import decimal
 import functools
+import itertools
 import operator
 import sys
 import types
@@ -24,12 +23,11 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
-from pywebgpu.step_capture import kinds, signature, watch
+from pywebgpu.step_capture import counting, kinds, signature, watch
 from pywebgpu.step_capture.capture import Capture
 from pywebgpu.step_capture.free_number import FREE, plain
 from pywebgpu.step_capture.surroundings import (
     EXACT,
-    FUNCTIONS,
     MISSING,
     Attributes,
     Class,
@@ -53,34 +51,6 @@ CONTAINERS = (*signature.CONTAINERS, set, frozenset, deque, types.MappingProxyTy
 LARGEST = 1000  # items of a container that are looked at
 BYTES = 1 << 16  # of an array that are looked at
 MOST = 50_000  # entries in all
-# Attributes and methods of modules that the package itself reads.
-OWN = frozenset({"training", "_parameters", "_buffers", "_modules", "forward", "_call", "__call__", "_forward"})
-BASES = frozenset({"Module", "StateDict", "ModuleTree", "object"})  # of every module
-# What reads or writes attributes whose names nobody sees.
-READERS = (
-    getattr, hasattr, setattr, delattr, vars, dir, object.__getattribute__, type.__getattribute__,
-    super.__getattribute__, object.__setattr__, object.__delattr__, type.__setattr__, type.__delattr__,
-)  # fmt: skip
-READING = frozenset(map(id, (*READERS, operator.attrgetter, operator.methodcaller, str.format, str.format_map)))
-FORMATTING = frozenset({"format", "format_map"})  # methods of a text that read attributes of what they are given
-# Of optimizers, which a capture looks after by itself: rates, counts and states are new in each run.
-MANAGED = frozenset({"param_groups", "state", "defaults", "_seen", "_opt_called", "_hooks"})
-# Of modules, for saving alone.
-STATE_DICT = frozenset(
-    {"_non_persistent_buffers_set", "_state_dict_hooks", "_state_dict_pre_hooks", "_load_pre_hooks", "_load_post_hooks"}
-)
-ABOUT = (
-    "__annotations__", "__closure__", "__code__", "__defaults__", "__doc__", "__kwdefaults__", "__module__", "__name__",
-    "__qualname__",
-)  # fmt: skip
-SPACES = ("__builtins__", "__globals__")  # all names of a module
-# What code reads of frames: variables of other calls.
-FRAMES = frozenset({"tb_frame", "f_back", "f_locals", "f_globals", "gi_frame", "cr_frame", "ag_frame"})
-# What else decides arithmetic, by module.
-CONTEXTS: dict[str, Callable[[], object]] = {
-    "decimal": lambda: repr(decimal.getcontext()),
-    "numpy": lambda: (*sys.modules["numpy"].geterr().values(), *warnings.filters),
-}
 
 
 def survey(roots: list[tuple[str, Any]], watched: Watch, capture: Capture, tensors: list[TensorBase]) -> Surroundings:
@@ -108,15 +78,22 @@ class _Walk:
         self.by_identity = any(watch.asks_for_identity(code) for code, _ in watched.codes.values())
         self.names, self.is_dynamic = names, is_dynamic
         self.more: set[str] = set()
-        constants = [one for code, _ in watched.codes.values() for one in code.co_consts]
+        codes = [code for code, _ in watched.codes.values()]
+        loads = [*map(watch.loads_of, codes)]
+        self.passed = frozenset().union(*(one.passed for one in loads))
+        self.after: dict[str, set[str]] = defaultdict(set)  # by name of what is read: the attributes that code names
+        for before, name in itertools.chain.from_iterable(one.after for one in loads):
+            self.after[before].add(name)
+        self.sees_handled = any(one.sees_handled for one in loads)
+        constants = [one for code in codes for one in code.co_consts]
         self.texts = {text for text in constants if isinstance(text, str) and text.isidentifier()}
         self.reasons = list(watched.reasons)
         saves = self.is_dynamic or not self.names.isdisjoint({"state_dict", "load_state_dict"})
-        self.ignored = frozenset() if saves else STATE_DICT
+        self.ignored = frozenset() if saves else counting.STATE_DICT
         self.entries: list[Entry] = []
         self.met: dict[int, Any] = {}
         self.tensors: set[int] = set()
-        self.found: set[int] = set()  # ids of the code of functions that were met
+        self.found: set[tuple[int, int]] = set()  # ids of the code and of the globals of functions that were met
         self.waiting: deque[tuple[str, Any]] = deque()
         self.size = 0
 
@@ -126,6 +103,17 @@ class _Walk:
             self._globals(code, names)
         if self.has_warned:
             self._note("warnings", Facts("its filters", lambda: tuple(warnings.filters)))
+        if self.sees_handled:
+            self._note("its caller", Facts("the exception that it handles", counting.handles_none))
+            if not counting.handles_none():
+                self._refuse("it can see the exception that its caller handles")
+        if not self.passed.isdisjoint(watch.CLOCKS):
+            self._refuse("it hands on a function that says what the time is")
+        self._note("the interpreter", Facts("its settings", sys.get_int_max_str_digits))
+        if not self.names.isdisjoint({"decode", "encode"}):
+            self._note(
+                "codecs", Facts("what handles errors", functools.partial(counting.error_handlers, sorted(self.texts)))
+            )
         while self.waiting and self.size <= MOST:
             title, value = self.waiting.popleft()
             if type(value) not in EXACT and id(value) not in self.met:
@@ -133,7 +121,7 @@ class _Walk:
                 self._meet(title, value)
         if self.size > MOST:
             self._refuse(f"the code that ran can see more than {MOST} things")
-        if not self.names.isdisjoint(FRAMES):
+        if not self.names.isdisjoint(counting.FRAMES):
             self._refuse("it reads variables of other calls")
         if self.has_views and "_base" in self.names | self.texts:
             self._refuse("it reads the base of a tensor that it is given")
@@ -155,13 +143,14 @@ class _Walk:
     def _unknown(self) -> Iterator[types.CodeType]:
         """Code that ran and is neither of a function that was met nor inside of other code that ran."""
         known = set(self.found)
-        inner = [code for code, _ in self.codes.values()]
+        inner = [*self.codes.values()]
         while inner:
-            inside = [one for one in inner.pop().co_consts if isinstance(one, types.CodeType)]
-            inner += [code for code in inside if id(code) not in known]
-            known.update(map(id, inside))
+            outer, names = inner.pop()
+            inside = [one for one in outer.co_consts if isinstance(one, types.CodeType)]
+            inner += [(code, names) for code in inside if (id(code), id(names)) not in known]
+            known.update((id(code), id(names)) for code in inside)
         return (
-            code for code, names in self.codes.values() if id(code) not in known and not watch.is_of_tuple(code, names)
+            code for at, (code, names) in self.codes.items() if at not in known and not watch.is_of_tuple(code, names)
         )
 
     def _note(
@@ -175,18 +164,17 @@ class _Walk:
         return entry
 
     def _globals(self, code: types.CodeType, names: dict[str, Any]) -> None:
-        if id(code) not in self.met:
-            self.met[id(code)] = code
-            wanted, imported = watch.globals_of(code)
-            self._look_up("", names, wanted)
-            self._look_up("", _builtins(names), [name for name in wanted if name not in names])
-            if imported:
-                package = names.get("__package__") or ""
-                self._look_up("sys.modules", sys.modules, watch.modules_of(imported, package))
+        self.met[id(code)] = code
+        wanted, imported = watch.globals_of(code)
+        self._look_up("", names, wanted)
+        self._look_up("", counting.builtins_of(names), [name for name in wanted if name not in names])
+        if imported:
+            package = names.get("__package__") or ""
+            self._look_up("sys.modules", sys.modules, watch.modules_of(imported, package))
 
     def _look_up(self, title: str, mapping: dict[str, Any], names: Collection[str]) -> None:
         if names:
-            self._go_on(self._note(title, Lookup(mapping.get, sorted(names), mapping)))
+            self._go_on(self._note(title, Lookup(mapping.get, sorted(names), mapping)), are_named=True)
 
     # What is met
 
@@ -203,6 +191,7 @@ class _Walk:
         elif is_a(value, types.CellType):
             self._attributes(title, value, ["cell_contents"])
         elif is_a(value, types.MethodType):
+            self._hands_on(title, value.__func__)
             self.waiting += [(title, value.__func__), (title, value.__self__)]
         elif is_a(value, kinds.HOLDERS):
             self._holder(title, value)
@@ -217,7 +206,8 @@ class _Walk:
             self.waiting.append((title, value.__wrapped__))
         elif is_a(value, kinds.STATELESS):
             owner = getattr(value, "__self__", None)
-            self.is_dynamic |= id(value) in READING or (is_a(owner, str) and value.__name__ in FORMATTING)
+            is_format = is_a(owner, str) and value.__name__ in counting.FORMATTING
+            self.is_dynamic |= is_format or id(value) in counting.READING
             if is_a(value, types.MemberDescriptorType):
                 self.more.add(value.__name__)
             self.waiting.append((title, owner))
@@ -228,7 +218,7 @@ class _Walk:
         """Arithmetic that a context decides is only as it was where the context is."""
         name = kinds.name_of(value) if is_a(value, types.ModuleType) else type(value).__module__
         name = value.__module__ if is_a(value, type) else name
-        look = CONTEXTS.get(name.partition(".")[0]) if isinstance(name, str) else None
+        look = counting.CONTEXTS.get(name.partition(".")[0]) if isinstance(name, str) else None
         if look is not None and id(look) not in self.met:
             self.met[id(look)] = look
             self._note(name, Facts("its context", look))
@@ -258,16 +248,19 @@ class _Walk:
     def _function(self, title: str, function: types.FunctionType) -> None:
         code = function.__code__
         origin, _ = watch.origin(code, function.__globals__)
-        seen = [name for name in ABOUT if self._sees(name)] + [name for name in SPACES if name in self.names]
+        seen = [name for name in counting.ABOUT if self._sees(name)] + [
+            name for name in counting.SPACES if name in self.names
+        ]
         if seen and origin is USER:
             self._attributes(title, function, seen)
         cells = [(name, cell) for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True)]
-        if id(code) in self.codes:
-            self.found.add(id(code))
+        at = id(code), id(function.__globals__)
+        if at in self.codes:
+            self.found.add(at)
             self._attributes(title, function, ["__code__", "__defaults__", "__kwdefaults__"])
             self.waiting.extend(cells)
         else:  # It may be around a function that ran, as a decorator of the package's or of a library's is.
-            held = [*map(_content, cells), ("", getattr(function, "__wrapped__", None))]
+            held = [*map(counting.content, cells), ("", getattr(function, "__wrapped__", None))]
             self.waiting.extend((title, one) for _, one in held if callable(one) and not is_a(one, type))
             if origin is LIBRARY:
                 self.waiting.extend(cells)
@@ -285,7 +278,7 @@ class _Walk:
         self._look_up(function.__module__, space, names)
 
     def _class(self, kind: type) -> None:
-        self.is_dynamic |= id(kind) in READING
+        self.is_dynamic |= id(kind) in counting.READING
         if is_a(kind, abc.ABCMeta):  # Which other classes it stands for.
             self._note(kind.__name__, Facts("its registered classes", abc.get_cache_token))
         # A metaclass of a library's reads what it likes, as that of enums does.
@@ -296,33 +289,36 @@ class _Walk:
             if id(base) in self.met and base is not kind:
                 continue
             self.met[id(base)] = base
+            if base.__name__ in watch.READING_CLASSES.get(base.__module__, ()):
+                self._refuse(f"it can make objects of class {base.__name__}, which read the world")
             where = kinds.origin_of(base)
             if where is USER:
                 self._attributes(base.__name__, base, ["__mro__", *filter(self._sees, ("__name__", "__qualname__"))])
                 self.waiting.append((type(base).__name__, type(base)))
                 own = type.__getattribute__(base, "__dict__")
-                entry = self._note(base.__name__, Mapping(own), _counting(own, names))
-                self._go_on(entry)
+                entry = self._note(base.__name__, Mapping(own), counting.of_class(own, names))
+                self._go_on(entry, are_named=True)
                 if "__match_args__" in own and "__match_args__" in self.names:
                     self.more.update(own["__match_args__"])
             elif where is INTERNAL or kinds.is_of_library(base):
                 own = type.__getattribute__(base, "__dict__")
-                entry = self._note(base.__name__, OwnClass(own), _counting(own, names))
+                entry = self._note(base.__name__, OwnClass(own), counting.of_class(own, names))
                 is_of_tensors = issubclass(base, TensorBase)  # What its own functions see is not looked at.
                 for name, value in zip(entry.keys, entry.values, strict=True):
-                    if self._is_read(name) and not (is_of_tensors and _is_own(value)):
+                    if self._is_read(name) and not (is_of_tensors and counting.is_own(value)):
                         self.waiting.append((path(base.__name__, name), value))
 
     def _is_read(self, name: str) -> bool:
-        return name in OWN or name in self.names
+        return name in counting.OWN or name in self.names
 
     def _module(self, title: str, module: types.ModuleType) -> None:
         name = kinds.name_of(module)
         if name in ("random", "numpy.random", "secrets"):
             self._refuse(f"it can see {name}, which says something else each time")
             return
-        is_own = kinds.origin_of_module(name) is USER
-        names = {name for name in self.names if is_own or name in module.__dict__}
+        is_own = kinds.origin_of_module(module) is USER
+        here = self.after.get(title.rpartition(".")[2], ())
+        names = {name for name in self.names if is_own or name in module.__dict__ or name in here}
         if self.is_dynamic:  # By a name that stands in the code as text, or that is made up of others.
             if is_own:
                 self._names_of(title, module.__dict__)
@@ -330,6 +326,11 @@ class _Walk:
         self._look_up(title, module.__dict__, names)
         if type(module) is not types.ModuleType:
             self._parts_of(title, module)
+
+    def _hands_on(self, title: str, value: object) -> None:
+        """Code in C may call it, of which Python's hook says nothing."""
+        if type(value) is types.BuiltinFunctionType and not watch.is_pure(value):
+            self._refuse(f"it can hand on {title}, which may say or do something else the next time")
 
     def _holder(self, title: str, value: object) -> None:
         self._go_on(self._note(title, Inside(value)))
@@ -399,13 +400,17 @@ class _Walk:
         """An object of a program's own class: its class, its attributes, its slots."""
         kind = type(value)
         names: Any = attribute(value, "__dict__")
+        if names is not MISSING and "__array_interface__" in names:
+            self._refuse(f"{title} says where an array lies in memory")
         self._note(title, Class(value))
         if names is not MISSING:
             self._attributes(title, value, ["__dict__"])
         self.waiting.append((kind.__name__, kind))
         if names is not MISSING:
-            is_read_here = any(kinds.origin_of(base) is not USER and base.__name__ not in BASES for base in mro(kind))
-            ignored = {one for one in MANAGED if "param_groups" in names and not self._sees(one)}
+            is_read_here = any(
+                kinds.origin_of(base) is not USER and base.__name__ not in counting.BASES for base in mro(kind)
+            )
+            ignored = {one for one in counting.MANAGED if "param_groups" in names and not self._sees(one)}
             self._names_of(title, names, are_all_wanted=is_read_here, ignored=ignored)
         self._slots_of(title, value)
 
@@ -426,7 +431,7 @@ class _Walk:
             return
         own = getattr(value, "__dict__", {})
         if "param_groups" in own:
-            read = own.keys() - (MANAGED - self.names)
+            read = own.keys() - (counting.MANAGED - self.names)
         elif "get_last_lr" in self._methods(kind):  # A capture reads the rates of schedules anew.
             read = own.keys() & self.names
         else:
@@ -452,6 +457,8 @@ class _Walk:
     def _attributes(self, title: str, thing: object, names: list[str]) -> None:
         entry = self._note(title, Attributes(thing, names))
         for name, value in zip(names, entry.values, strict=True):
+            if name not in self.names:
+                self._hands_on(f"{title}.{name}", value)
             if value is not MISSING and name not in ("__dict__", "__code__"):
                 inner = name == "cell_contents" or name.startswith("__")
                 self.waiting.append((title if inner else f"{title}.{name}", value))
@@ -461,54 +468,14 @@ class _Walk:
     ) -> None:
         """The attributes of an object, of which those count that code can name."""
         self.met[id(names)] = names
-        wanted = None if self.is_dynamic or are_all_wanted else functools.partial(_may_read, self.names)
-        self._go_on(self._note(title, Mapping(names), wanted), ignored)
+        wanted = None if self.is_dynamic or are_all_wanted else functools.partial(counting.may_read, self.names)
+        self._go_on(self._note(title, Mapping(names), wanted), ignored, are_named=not are_all_wanted)
 
-    def _go_on(self, entry: Entry, ignored: Collection[str] = ()) -> None:
+    def _go_on(self, entry: Entry, ignored: Collection[str] = (), *, are_named: bool = False) -> None:
+        """are_named: code calls what is there by its name, so that what it calls is seen."""
         for key, value in zip(entry.keys, entry.values, strict=True):
-            if (entry.wanted is None or entry.wanted(key)) and key not in self.ignored and key not in ignored:
-                self.waiting.append((path(entry.title, key), value))
-
-
-# What an entry asks of names: it holds nothing of the walk, which has met everything.
-
-
-def _counting(own: types.MappingProxyType[str, Any], names: frozenset[str] | None) -> Callable[[str], bool]:
-    """Functions of a class may be called by Python itself, or by the package. names: those that are read; None: all."""
-    return functools.partial(_counts, own, names, frozenset(filter(functools.partial(_is_called, own), own)))
-
-
-def _counts(
-    own: types.MappingProxyType[str, Any], names: frozenset[str] | None, called: frozenset[str], name: str
-) -> bool:
-    """called: the names of functions when the walk met the class."""
-    if name == "__slotnames__":  # Kept by `copy`.
-        return False
-    return names is None or name in names or name in called or name.startswith("__") or _is_called(own, name)
-
-
-def _is_called(own: types.MappingProxyType[str, Any], name: str) -> bool:
-    value = own.get(name)
-    return callable(value) or hasattr(type(value), "__get__")
-
-
-def _is_own(value: object) -> bool:
-    """Whether a function, as a class of this package has them, is not a program's."""
-    if is_a(value, types.FunctionType):
-        return watch.origin(value.__code__, value.__globals__)[0] is not USER
-    return type(value) in FUNCTIONS
-
-
-def _may_read(names: frozenset[str], name: str) -> bool:
-    return name in names or name in OWN or name.endswith("hooks")
-
-
-def _content(named: tuple[str, types.CellType]) -> tuple[str, Any]:
-    name, cell = named
-    return name, attribute(cell, "cell_contents")
-
-
-def _builtins(names: dict[str, Any]) -> dict[str, Any]:
-    """What code with these globals finds where they have no such name."""
-    own = names.get("__builtins__", builtins)
-    return own if isinstance(own, dict) else vars(own)
+            if (entry.wanted is None or entry.wanted(key)) and not counting.is_among(key, self.ignored, ignored):
+                title = path(entry.title, key)
+                if not are_named or type(key) is not str or key in self.passed or key.startswith("__"):
+                    self._hands_on(title, value)
+                self.waiting.append((title, value))

@@ -17,6 +17,7 @@ import math
 import os
 import sys
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from types import CodeType, FrameType, TracebackType
@@ -157,6 +158,12 @@ CLASSES = frozenset({"__subclasses__"})  # methods that tell what a program did 
 # What devices are made of: called by this package alone, or when memory goes back.
 BACKENDS = frozenset({"wgpu", "cffi", "pycparser", "rendercanvas", "pyodide", "_pyodide"})
 
+# Instructions whose lowest bit says that what they load is called next.
+CALLED = ("LOAD_GLOBAL", "LOAD_ATTR", "LOAD_SUPER_ATTR") if sys.version_info >= (3, 12) else ("LOAD_GLOBAL",)
+# Classes made in C of which each object reads the world: Python's hook does not report that a class is called.
+READING_CLASSES = {"_io": {"FileIO"}, "_socket": {"socket"}, "mmap": {"mmap"}, "_random": {"Random"}}
+# Methods of classes made in C that say what the time is.
+CLOCKS = frozenset({"now", "utcnow", "today"})
 OWN = frozenset({"pywebgpu", "torch", *BACKENDS})
 LIBRARIES = sys.stdlib_module_names | {"builtins", "numpy"}
 # Methods that a dataclass is given: they ask for the type of the object alone.
@@ -203,6 +210,10 @@ def _origin_of_file(file: str) -> tuple[str, str]:
     return USER, ""
 
 
+def is_library_file(file: str) -> bool:
+    return _origin_of_file(file)[0] is LIBRARY
+
+
 def tells_numbers_apart(code: CodeType) -> bool:
     """Whether code may see that a number is a free one. A name of a builtin may also be one of an attribute."""
     if code.co_filename == "<string>" and code.co_name in GENERATED:
@@ -229,6 +240,42 @@ def asks_for_identity(code: CodeType) -> bool:
 
 
 Import = tuple[int, str, tuple[str, ...]]  # how many levels up, the module, what is taken from it
+
+
+@dataclass(frozen=True, slots=True)
+class Loads:
+    """How code loads what it names.
+
+    passed: names of what it takes as a value, and does not call at once: it may hand it to code in C, which calls it
+    unseen. after: what stands before the name of an attribute, and that name. sees_handled: it may see an exception
+    that its caller handles.
+    """
+
+    passed: frozenset[str]
+    after: frozenset[tuple[str, str]]
+    sees_handled: bool
+
+
+@functools.lru_cache(1024)
+def loads_of(code: CodeType) -> Loads:
+    passed, after = set(), set()
+    sees_handled = "__context__" in code.co_names
+    before, is_callee = "", False  # is_callee: what the chain of names that goes on here ends with is called
+    steps = [*dis.get_instructions(code)]
+    for step, following in zip(steps, [*steps[1:], None], strict=True):
+        is_load = step.opname.startswith("LOAD_") and isinstance(step.argval, str)
+        next_op = "" if following is None else following.opname
+        goes_on = is_load and next_op in ("LOAD_ATTR", "LOAD_METHOD")
+        is_callee |= step.opname in CALLED and bool(step.arg & 1)  # type: ignore[operator]
+        is_called = not goes_on and (is_callee or step.opname == "LOAD_METHOD" or next_op == "PUSH_NULL")
+        if is_load and not is_called:
+            passed.add(step.argval)
+        if before and step.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+            after.add((before, step.argval))
+        before = step.argval if is_load else ""
+        is_callee = step.opname == "PUSH_NULL" or (is_callee and goes_on)
+        sees_handled |= step.opname == "RAISE_VARARGS" and step.arg == 0
+    return Loads(frozenset(passed), frozenset(after), sees_handled)
 
 
 @functools.lru_cache(1024)
@@ -296,7 +343,7 @@ def _first(inside: str) -> str:
 class Watch:
     """Use as a context manager around a call.
 
-    codes: by id, the user's code that ran, with the globals that it saw.
+    codes: the user's code that ran, with the globals that it saw, by the ids of both.
     library: code of the standard library that the user's code called and that looks into what it is given.
     reasons: why guards cannot speak for all that the call did; empty where they can.
     has_warned: this package did, for the program.
@@ -305,7 +352,7 @@ class Watch:
     def __init__(self, is_paused: Callable[[], bool], tells: Callable[[], None]) -> None:
         """is_paused: what runs now is run again in each replay. tells: called before code runs that can tell a number
         which stands for several values from Python's own."""
-        self.codes: dict[int, tuple[CodeType, dict[str, Any]]] = {}
+        self.codes: dict[tuple[int, int], tuple[CodeType, dict[str, Any]]] = {}
         self.library: set[CodeType] = set()
         self.reasons: list[str] = []
         self.has_warned = False
@@ -331,18 +378,19 @@ class Watch:
     def _hook(self, frame: FrameType, event: str, arg: object) -> None:
         if event == "c_call":
             self.has_warned |= arg is warn
-            if _is_pure(arg) or (_is_internal(frame) and not _is_of_files(arg)):
+            if is_pure(arg) or (_is_internal(frame) and not _is_of_files(arg)):
                 return
             if not (self._is_paused() or _is_importing(frame)):
                 self._note(f"it calls {_title(arg)}")
         elif event == "call":
             code = frame.f_code
             kind, module = origin(code, frame.f_globals)
-            if kind is INTERNAL or id(code) in self.codes:
+            at = id(code), id(frame.f_globals)
+            if kind is INTERNAL or at in self.codes:
                 return
             if kind is USER:
                 if not (self._is_paused() or _is_generated(frame) or _is_importing(frame)):
-                    self.codes[id(code)] = code, frame.f_globals
+                    self.codes[at] = code, frame.f_globals
                     if tells_numbers_apart(code) or _names_telling(code, frame.f_globals):
                         self._tells()
             elif not (_is_internal(frame.f_back) or self._is_paused() or _is_importing(frame)):
@@ -384,7 +432,8 @@ def _is_of_files(function: object) -> bool:
     return module in FILES or (module == "builtins" and getattr(function, "__name__", "") == "open")
 
 
-def _is_pure(function: object) -> bool:
+def is_pure(function: object) -> bool:
+    """Whether a C function gives the same for the same arguments, or changes nothing but these."""
     if getattr(function, "__name__", "") in CLASSES:
         return False
     owner = getattr(function, "__self__", None)

@@ -26,7 +26,7 @@ CALLS = 3  # before the change, and after it
 def patching() -> Iterator[Any]:
     """What a program changes in the package, or in Python's own modules, is put back."""
     classes = [(kind, {*vars(kind)}) for kind in (pywebgpu.Tensor, nn.Module, nn.Linear, pywebgpu.optim.SGD)]
-    modules = dict(sys.modules)
+    modules, folder = dict(sys.modules), os.getcwd()
     with pytest.MonkeyPatch.context() as patch, decimal.localcontext(), np.errstate(), pywebgpu.random.fork_rng():
         patch.setattr(os, "environ", dict(os.environ))
         yield patch.setattr
@@ -36,6 +36,7 @@ def patching() -> Iterator[Any]:
     for name in {*sys.modules} - {*modules}:
         if "__file__" not in vars(sys.modules[name]):  # A program made it.
             del sys.modules[name]
+    os.chdir(folder)
     logging.disable(0)
     pywebgpu.set_grad_enabled(True)
     pywebgpu.nn.module.everywhere.clear()

@@ -1,0 +1,114 @@
+"""Which names of objects count for a step, and what else decides what code does: of the package, of the interpreter."""
+
+from __future__ import annotations
+
+import builtins
+import codecs
+import decimal
+import functools
+import operator
+import sys
+import types
+import warnings
+from collections.abc import Callable, Collection
+from typing import Any
+
+from pywebgpu.step_capture import watch
+from pywebgpu.step_capture.surroundings import FUNCTIONS, attribute, is_a
+
+# Attributes and methods of modules that the package itself reads.
+OWN = frozenset({"training", "_parameters", "_buffers", "_modules", "forward", "_call", "__call__", "_forward"})
+BASES = frozenset({"Module", "StateDict", "ModuleTree", "object"})  # of every module
+# What reads or writes attributes whose names nobody sees.
+READERS = (
+    getattr, hasattr, setattr, delattr, vars, dir, object.__getattribute__, type.__getattribute__,
+    super.__getattribute__, object.__setattr__, object.__delattr__, type.__setattr__, type.__delattr__,
+)  # fmt: skip
+READING = frozenset(map(id, (*READERS, operator.attrgetter, operator.methodcaller, str.format, str.format_map)))
+FORMATTING = frozenset({"format", "format_map"})  # methods of a text that read attributes of what they are given
+# Of optimizers, which a capture looks after by itself: rates, counts and states are new in each run.
+MANAGED = frozenset({"param_groups", "state", "defaults", "_seen", "_opt_called", "_hooks"})
+# Of modules, for saving alone.
+STATE_DICT = frozenset(
+    {"_non_persistent_buffers_set", "_state_dict_hooks", "_state_dict_pre_hooks", "_load_pre_hooks", "_load_post_hooks"}
+)
+ABOUT = (
+    "__annotations__", "__closure__", "__code__", "__defaults__", "__doc__", "__kwdefaults__", "__module__", "__name__",
+    "__qualname__",
+)  # fmt: skip
+SPACES = ("__builtins__", "__globals__")  # all names of a module
+# What code reads of frames: variables of other calls.
+FRAMES = frozenset({"tb_frame", "f_back", "f_locals", "f_globals", "gi_frame", "cr_frame", "ag_frame"})
+# What else decides arithmetic, by module.
+CONTEXTS: dict[str, Callable[[], object]] = {
+    "decimal": lambda: repr(decimal.getcontext()),
+    "numpy": lambda: (*_numpy().geterr().values(), _numpy().geterrcall(), *warnings.filters),
+}
+
+
+def _numpy() -> Any:
+    return sys.modules["numpy"]
+
+
+# What an entry asks of names: it holds nothing of the walk, which has met everything.
+
+
+def of_class(own: types.MappingProxyType[str, Any], names: frozenset[str] | None) -> Callable[[str], bool]:
+    """Functions of a class may be called by Python itself, or by the package. names: those that are read; None: all."""
+    return functools.partial(_counts, own, names, frozenset(filter(functools.partial(_is_called, own), own)))
+
+
+def _counts(
+    own: types.MappingProxyType[str, Any], names: frozenset[str] | None, called: frozenset[str], name: str
+) -> bool:
+    """called: the names of functions when the walk met the class."""
+    if name == "__slotnames__":  # Kept by `copy`.
+        return False
+    return names is None or name in names or name in called or name.startswith("__") or _is_called(own, name)
+
+
+def _is_called(own: types.MappingProxyType[str, Any], name: str) -> bool:
+    value = own.get(name)
+    return callable(value) or hasattr(type(value), "__get__")
+
+
+def is_own(value: object) -> bool:
+    """Whether a function, as a class of this package has them, is not a program's."""
+    if is_a(value, types.FunctionType):
+        return watch.origin(value.__code__, value.__globals__)[0] is not watch.USER
+    return type(value) in FUNCTIONS
+
+
+def may_read(names: frozenset[str], name: str) -> bool:
+    """Names in underscores belong to protocols, which code in C reads."""
+    return name in names or name in OWN or name.endswith("hooks") or (name[:2] == "__" == name[-2:])
+
+
+def is_among(key: object, *groups: Collection[str]) -> bool:
+    return type(key) is str and any(key in group for group in groups)
+
+
+def handles_none() -> bool:
+    return sys.exc_info()[1] is None
+
+
+def error_handlers(names: list[str]) -> tuple[object, ...]:
+    return tuple(map(_error_handler, names))
+
+
+def _error_handler(name: str) -> object:
+    try:
+        return codecs.lookup_error(name)
+    except LookupError:
+        return None
+
+
+def content(named: tuple[str, types.CellType]) -> tuple[str, Any]:
+    name, cell = named
+    return name, attribute(cell, "cell_contents")
+
+
+def builtins_of(names: dict[str, Any]) -> dict[str, Any]:
+    """What code with these globals finds where they have no such name."""
+    own = names.get("__builtins__", builtins)
+    return own if isinstance(own, dict) else vars(own)
