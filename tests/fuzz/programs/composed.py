@@ -56,6 +56,8 @@ def drawn(draw: random.Random, torch: Any) -> Composed:
             continue
         value, _ = world.trial(torch, *_apart(setup, read, home.argument))
         edit = _change(draw, holder, within, "", values) if draw.random() < 0.15 else ""
+        if "__getattribute__" in edit and isinstance(value, torch.Tensor):
+            edit = ""  # A class of tensors is no longer one then, for the step that is in the middle of it.
         edit = edit if edit and _is_seen(setup, read, edit, home.argument, torch, inside=True) else ""
         name = f"{holder.name} in {home.name}"
         needed = _needed(holder.before, _home(home, values[0]), "\n".join((read, *changes, edit, home.argument)))
