@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from pywebgpu import dtypes, factorization, linalg, lu_factors, return_types
 from pywebgpu.tensor import create, outputs
+from pywebgpu.tensor.methods import named_by_numpy
 from pywebgpu.tensor.pointwise import where
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     Array = factorization.Array
 
 
+@named_by_numpy
 @outputs.writable("linalg.cholesky_ex")
 def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> tuple[Tensor, ...]:
     """As cholesky, with 0 for each matrix, or the order of its first leading minor that is not positive definite."""
@@ -36,6 +38,7 @@ def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -
     return return_types.of("linalg_cholesky_ex", (found, info))
 
 
+@named_by_numpy
 @outputs.writable("linalg.inv_ex")
 def inv_ex(A: Tensor, *, check_errors: bool = False) -> tuple[Tensor, ...]:
     """The inverse, with 0 for each matrix, or the number of its first pivot that is 0."""
@@ -50,6 +53,7 @@ def inv_ex(A: Tensor, *, check_errors: bool = False) -> tuple[Tensor, ...]:
     return return_types.of("linalg_inv_ex", (found, info))
 
 
+@named_by_numpy
 @outputs.writable("linalg.solve_ex")
 def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> tuple[Tensor, ...]:
     """As solve, with 0 for each matrix, or the number of its first pivot that is 0."""

@@ -13,6 +13,7 @@ from pywebgpu import dtypes, factorization, return_types
 from pywebgpu.autograd.function import Function, FunctionCtx
 from pywebgpu.errors import ShapeError
 from pywebgpu.tensor import functions, outputs
+from pywebgpu.tensor.methods import named_by_numpy
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -59,6 +60,7 @@ class _Solve(Function):
         raise RuntimeError("derivative for linalg_ldl_solve is not implemented")
 
 
+@named_by_numpy
 @outputs.writable("linalg.ldl_factor_ex")
 def ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = False) -> tuple[Tensor, ...]:
     """L and D of A = L D L^T (or L^H) in one matrix, the exchanges, and the number of the first block that is 0."""
@@ -69,6 +71,7 @@ def ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = Fa
     return return_types.of("linalg_ldl_factor_ex", found)
 
 
+@named_by_numpy
 @outputs.writable("linalg.ldl_factor")
 def ldl_factor(A: Tensor, *, hermitian: bool = False) -> tuple[Tensor, ...]:
     """As ldl_factor_ex; a block of D that is 0 raises."""
@@ -76,6 +79,7 @@ def ldl_factor(A: Tensor, *, hermitian: bool = False) -> tuple[Tensor, ...]:
     return return_types.of("linalg_ldl_factor", found)
 
 
+@named_by_numpy
 @outputs.writable("linalg.ldl_solve")
 def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False) -> Tensor:
     """X of A X = B by A's factors of ldl_factor. Shapes: LD (..., n, n), pivots (..., n), B (..., n, k)."""

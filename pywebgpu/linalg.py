@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
-from inspect import signature
 from math import ceil, inf, log2, prod
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -16,7 +15,7 @@ from pywebgpu.errors import ShapeError
 from pywebgpu.tensor import create, limits, outputs
 from pywebgpu.tensor.apply import apply, aten, called
 from pywebgpu.tensor.base import TensorBase
-from pywebgpu.tensor.methods import named_by_numpy
+from pywebgpu.tensor.methods import also_named, named_by_numpy
 from pywebgpu.tensor.pointwise import where
 
 P = ParamSpec("P")
@@ -33,8 +32,7 @@ LinAlgError = factorization.LinAlgError
 
 def writable(function: Callable[P, R]) -> Callable[P, R]:
     """Takes `out` as well: a tensor, or a tuple of them, that gets the result; and NumPy's names of arguments."""
-    first = next(iter(signature(function).parameters))
-    return named_by_numpy(outputs.writable(f"linalg.{function.__name__}")(function), first)
+    return named_by_numpy(outputs.writable(f"linalg.{function.__name__}")(function))
 
 
 @writable
@@ -318,6 +316,7 @@ def matrix_rank(
     return (values > bound).sum(-1)
 
 
+@named_by_numpy
 @aten("linalg_matrix_exp")
 def matrix_exp(A: Tensor) -> Tensor:
     """e^A: a polynomial of A over a power of two, squared as often."""
@@ -338,6 +337,8 @@ def matrix_exp(A: Tensor) -> Tensor:
     return total
 
 
+@also_named(b="B")
+@named_by_numpy
 @outputs.writable("linalg.lstsq")
 @aten("linalg_lstsq")
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> tuple[Tensor, ...]:
@@ -444,6 +445,8 @@ def __getattr__(name: str) -> Any:
 # What torch has in its own namespace
 
 
+@also_named(input2="L")
+@named_by_numpy
 @outputs.writable()
 @aten("cholesky_solve")
 def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
@@ -461,6 +464,7 @@ def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     return factorization.run(factorization.CholeskySolve, b, a, upper)
 
 
+@named_by_numpy
 @outputs.writable()
 @aten("cholesky_inverse")
 def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
@@ -468,6 +472,7 @@ def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
     return cholesky_solve(factorization.eye_like(L).expand(L.shape), L, upper)
 
 
+@named_by_numpy
 def logdet(A: Tensor) -> Tensor:
     """The logarithm of the determinant; NaN where that is below 0."""
     factorization.require("logdet", A, square=True)

@@ -14,6 +14,7 @@ from pywebgpu.errors import ShapeError
 from pywebgpu.linalg import writable
 from pywebgpu.tensor import create, functions, outputs
 from pywebgpu.tensor.apply import aten
+from pywebgpu.tensor.methods import also_named, named_by_numpy
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -162,12 +163,14 @@ def solve_factored(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, 
     return factorization.run(triangular, U, inner, True, False)
 
 
+@named_by_numpy
 @outputs.writable()
 def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     """torch's old name of linalg.lu_solve, with its arguments in another order."""
     return solve_factored(LU_data, LU_pivots, b)
 
 
+@named_by_numpy
 @outputs.writable()
 @aten("triangular_solve")
 def triangular_solve(
@@ -194,6 +197,7 @@ def lu(
 # Reflections
 
 
+@named_by_numpy
 @outputs.writable()
 def geqrf(input: Tensor) -> tuple[Tensor, Tensor]:
     """R above the diagonal, the vectors of Householder's reflections below; and their factors."""
@@ -208,6 +212,8 @@ def geqrf(input: Tensor) -> tuple[Tensor, Tensor]:
     return return_types.of("geqrf", factorization.host("geqrf", compute, input))
 
 
+@also_named(input2="tau", input3="other")
+@named_by_numpy
 @outputs.writable()
 def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
     """The product of the Q of reflections, or its transpose, and a matrix."""
@@ -232,6 +238,7 @@ def _reflected(input: Tensor, tau: Tensor, other: Tensor, *, transpose: bool) ->
     return other
 
 
+@named_by_numpy
 @outputs.writable("linalg.householder_product")
 @aten("linalg_householder_product")
 def householder_product(A: Tensor, tau: Tensor) -> Tensor:

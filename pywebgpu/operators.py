@@ -14,6 +14,7 @@ from pywebgpu.autograd.function import Function, FunctionCtx
 from pywebgpu.nn import functional
 from pywebgpu.nn.functional import filters
 from pywebgpu.tensor import create, functions, outputs, random
+from pywebgpu.tensor.methods import named_by_numpy
 from pywebgpu.tensor.tensor import Tensor
 
 Maybe = Tensor | None
@@ -92,6 +93,7 @@ def _normal(x: Tensor, axes: Sequence[int], eps: float) -> Tensor:
     return (x - mean) * rstd
 
 
+@named_by_numpy
 def native_layer_norm(
     input: Tensor, normalized_shape: Sequence[int], weight: Maybe, bias: Maybe, eps: float
 ) -> tuple[Tensor, ...]:
@@ -111,6 +113,7 @@ def native_layer_norm(
     return out.to(input.dtype), mean.to(input.dtype), rstd.to(input.dtype)
 
 
+@named_by_numpy
 def native_group_norm(
     input: Tensor, weight: Maybe, bias: Maybe, N: int, C: int, HxW: int, group: int, eps: float
 ) -> tuple[Tensor, ...]:
@@ -123,6 +126,7 @@ def native_group_norm(
     return out.to(input.dtype), mean.squeeze(-1).to(input.dtype), rstd.squeeze(-1).to(input.dtype)
 
 
+@named_by_numpy
 @outputs.writable()
 def native_batch_norm(
     input: Tensor,
@@ -156,6 +160,7 @@ def _native_batch_norm_legit(
 def _native_batch_norm_legit(
     input: Tensor, weight: Maybe, bias: Maybe, training: bool, momentum: float, eps: float
 ) -> tuple[Tensor, ...]: ...
+@named_by_numpy
 def _native_batch_norm_legit(
     input: Tensor, weight: Maybe, bias: Maybe, *given: Any, **options: Any
 ) -> tuple[Tensor, ...]:
@@ -223,11 +228,13 @@ def _held(input: Tensor, mask: Tensor, indices: Sequence[Maybe]) -> tuple[Any, .
     )
 
 
+@named_by_numpy
 def _unsafe_masked_index(input: Tensor, mask: Tensor, indices: Sequence[Maybe], fill: float) -> Tensor:
     found: Tensor = input[_held(input, mask, indices)]
     return found.masked_fill(mask.logical_not(), fill)
 
 
+@named_by_numpy
 def _unsafe_masked_index_put_accumulate(
     input: Tensor, mask: Tensor, indices: Sequence[Maybe], values: Tensor
 ) -> Tensor:
@@ -351,6 +358,7 @@ _MODES = "bilinear", "nearest", "bicubic"
 _PADDINGS = "zeros", "border", "reflection"
 
 
+@named_by_numpy
 def grid_sampler(
     input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:

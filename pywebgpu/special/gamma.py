@@ -13,6 +13,7 @@ from pywebgpu.special.normal import INF, NAN
 from pywebgpu.tensor import create, numeric, outputs
 from pywebgpu.tensor.apply import aten, called
 from pywebgpu.tensor.functions import where
+from pywebgpu.tensor.methods import named_by_numpy
 
 if TYPE_CHECKING:
     from pywebgpu.tensor.tensor import Tensor
@@ -86,6 +87,7 @@ class _Zeta(Function):
         return None, -g * s * _Zeta.apply(s + 1, q)
 
 
+@named_by_numpy
 @aten("special_zeta")
 def zeta(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """The sum of (q + k)^-s over k = 0, 1 …, where s is `input` and q is `other`."""
@@ -245,6 +247,7 @@ class _Gammainc(Function):
         return None, -g * slope if ctx.upper else g * slope, None  # type: ignore[attr-defined]
 
 
+@named_by_numpy
 def gammainc(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The share of gamma(input) below `other`."""
     (a, x), dtype = real(tensor_of("igamma", input), tensor_of("igamma", other))
@@ -252,6 +255,7 @@ def gammainc(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tens
     return outputs.finished("igamma", found, out, input, other)
 
 
+@named_by_numpy
 def gammaincc(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The share of gamma(input) above `other`."""
     (a, x), dtype = real(tensor_of("igammac", input), tensor_of("igammac", other))

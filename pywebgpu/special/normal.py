@@ -11,6 +11,7 @@ from pywebgpu.special.elementwise import between, polynomial, real, unary
 from pywebgpu.tensor import outputs
 from pywebgpu.tensor.apply import apply, aten
 from pywebgpu.tensor.functions import where
+from pywebgpu.tensor.methods import named_by_numpy
 
 if TYPE_CHECKING:
     from pywebgpu.tensor.tensor import Tensor
@@ -80,6 +81,7 @@ ndtri = unary(
 entr = unary("entr", "-x log(x): 0 at 0, -inf below.", _entr, lambda x: -(1 + x.log()))
 
 
+@named_by_numpy
 @aten("special_xlog1py")
 def xlog1py(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """x log(1 + y), which is 0 where x is 0 and y is not NaN."""

@@ -99,8 +99,9 @@ def aten(name: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
         @functools.wraps(function)
         def call(*args: P.args, **options: P.kwargs) -> T:
             result = function(*args, **options)
+            first = args[0] if args else next(iter(options.values()))
             for part in result if isinstance(result, tuple) else (result,):
-                if isinstance(part, TensorBase) and part is not args[0]:
+                if isinstance(part, TensorBase) and part is not first:
                     called(part, f"aten::{name}")
             return result
 

@@ -14,6 +14,7 @@ from pywebgpu.ops import pointwise
 from pywebgpu.tensor import create, functions, outputs
 from pywebgpu.tensor.apply import apply
 from pywebgpu.tensor.base import TensorBase
+from pywebgpu.tensor.methods import named_by_numpy
 
 if TYPE_CHECKING:
     from pywebgpu.tensor.tensor import Tensor
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 SIGN = -(2**31)  # the bits of -0.0
 
 
+@named_by_numpy
 @outputs.writable()
 def frexp(input: Tensor) -> tuple[Tensor, Tensor]:
     """A mantissa of [0.5, 1) and an exponent of 2, by element. float64 is taken apart as float32."""
@@ -36,6 +38,7 @@ def frexp(input: Tensor) -> tuple[Tensor, Tensor]:
     return return_types.of("frexp", (mantissa.to(input.dtype), found))
 
 
+@named_by_numpy
 @outputs.writable()
 def nextafter(input: Tensor, other: Tensor) -> Tensor:
     """The number after `input` on the way to `other`, by element."""
@@ -71,18 +74,21 @@ def _moved(input: Tensor, x: Tensor, y: Tensor, found: Tensor) -> Tensor:
     return apply(pointwise.graft, found.to(input.dtype), moves.to(input.dtype))
 
 
+@named_by_numpy
 def gcd(input: Tensor, other: Tensor) -> Tensor:
     """The greatest common divisor, by element."""
     _require_tensors("gcd", input, other)
     return apply(divisors.gcd, input, other)
 
 
+@named_by_numpy
 def lcm(input: Tensor, other: Tensor) -> Tensor:
     """The least common multiple, by element."""
     _require_tensors("lcm", input, other)
     return apply(divisors.lcm, input, other)
 
 
+@named_by_numpy
 def hash_tensor(
     input: Tensor, dim: int | Sequence[int] = (), *, keepdim: bool = False, mode: int = 0, out: Tensor | None = None
 ) -> Tensor:

@@ -14,6 +14,7 @@ from pywebgpu.ops import complex_parts, pointwise
 from pywebgpu.tensor import outputs, show
 from pywebgpu.tensor.apply import apply, called
 from pywebgpu.tensor.layout import through
+from pywebgpu.tensor.methods import named_by_numpy
 
 if TYPE_CHECKING:
     from pywebgpu.tensor.tensor import Tensor
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 PARTS = (dtypes.float16, dtypes.float32, dtypes.float64)
 
 
+@named_by_numpy
 def view_as_real(input: Tensor) -> Tensor:
     """(...) complex -> (..., 2) real: the same memory. Raises RuntimeError for a real tensor."""
     if not input.dtype.is_complex:
@@ -29,6 +31,7 @@ def view_as_real(input: Tensor) -> Tensor:
     return input._view(complex_parts.as_real)
 
 
+@named_by_numpy
 def view_as_complex(input: Tensor) -> Tensor:
     """(..., 2) real -> (...) complex: the same memory.
 
@@ -53,11 +56,13 @@ def view_as_complex(input: Tensor) -> Tensor:
     return input._view(complex_parts.as_complex)
 
 
+@named_by_numpy
 def real(input: Tensor) -> Tensor:
     """The real part, in the same memory; a real tensor itself."""
     return view_as_real(input).select(-1, 0) if input.dtype.is_complex else input
 
 
+@named_by_numpy
 def imag(input: Tensor) -> Tensor:
     """The imaginary part, in the same memory. Raises RuntimeError for a real tensor."""
     if not input.dtype.is_complex:
@@ -110,6 +115,7 @@ def _sgn(x: Node) -> Node:
     return complex_parts.complex_(*[pointwise.where(zero, nothing, part) for part in parts])
 
 
+@named_by_numpy
 def vdot(input: Tensor, other: Tensor) -> Tensor:
     """The sum of products of the first one's conjugates with the second: (n), (n) -> ()."""
     return called(conj(input).dot(other), "aten::vdot")

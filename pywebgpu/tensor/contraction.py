@@ -9,7 +9,7 @@ from pywebgpu.composites import linear
 from pywebgpu.ir.graph import thread_state, used
 from pywebgpu.tensor.apply import apply
 from pywebgpu.tensor.base import TensorBase
-from pywebgpu.tensor.methods import node_of
+from pywebgpu.tensor.methods import aliased, node_of
 from pywebgpu.tensor.movement import MovementMethods
 from pywebgpu.tensor.reduction import ReductionMethods
 
@@ -22,6 +22,7 @@ class ContractionMethods(MovementMethods, ReductionMethods):
 
     __slots__ = ()
 
+    @aliased
     def matmul(self, other: Tensor) -> Tensor:
         """The matrix product by rank: vectors dot, matrices multiply, further leading axes are batches."""
         if not isinstance(other, TensorBase):
@@ -42,10 +43,11 @@ class ContractionMethods(MovementMethods, ReductionMethods):
         """(m, k) x (k) -> (m)"""
         return apply(linear.mv, self, vec)
 
-    def dot(self, other: Tensor) -> Tensor:
+    def dot(self, tensor: Tensor) -> Tensor:
         """(n) x (n) -> ()"""
-        return apply(linear.dot, self, other)
+        return apply(linear.dot, self, tensor)
 
+    @aliased
     def inner(self, other: Tensor) -> Tensor:
         """The sum of products over the last axis of both."""
         return apply(linear.inner, self, other)
@@ -80,6 +82,7 @@ class ContractionMethods(MovementMethods, ReductionMethods):
         """The n-fold matrix product of a square matrix with itself, by squaring."""
         return importlib.import_module("pywebgpu.linalg").matrix_power(self, n)  # type: ignore[no-any-return]
 
+    @aliased
     def cross(self, other: Tensor, dim: int | None = None) -> Tensor:
         """The vector product along an axis of size 3."""
         return importlib.import_module("pywebgpu.tensor.numeric").cross(self, other, dim)  # type: ignore[no-any-return]

@@ -10,6 +10,7 @@ from pywebgpu.errors import RangeError, ShapeError
 from pywebgpu.tensor import complex_numbers, create, outputs
 from pywebgpu.tensor.apply import aten, called
 from pywebgpu.tensor.memory_format import all_of, in_memory
+from pywebgpu.tensor.methods import named_by_numpy
 from pywebgpu.tensor.tensor import Tensor
 
 _S = TypeVar("_S", bound=Tensor)
@@ -25,7 +26,7 @@ def _copying(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
     function.__name__ = function.__qualname__ = f"{name}_copy"
     function.__module__ = __name__
     function.__doc__ = f"As {name}, with memory of its own."
-    return function
+    return named_by_numpy(function)
 
 
 def alias(input: Tensor) -> Tensor:
@@ -57,7 +58,7 @@ def _unsafe(name: str) -> Callable[..., tuple[Tensor, ...]]:
         return found
 
     function.__module__, function.__qualname__ = __name__, f"unsafe_{name}"
-    return function
+    return named_by_numpy(function)
 
 
 unsafe_chunk, unsafe_split, unsafe_split_with_sizes = map(_unsafe, ("chunk", "split", "split_with_sizes"))
@@ -130,6 +131,7 @@ def with_part(name: str, input: Tensor, src: Tensor, *where: Any) -> Tensor:
     return called(made, f"aten::{name}_scatter")
 
 
+@named_by_numpy
 def as_strided_scatter(
     input: Tensor, src: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
 ) -> Tensor:

@@ -14,6 +14,7 @@ from pywebgpu.errors import ShapeError
 from pywebgpu.shapes import Shape
 from pywebgpu.tensor import factory_options, from_data
 from pywebgpu.tensor.base import TensorBase
+from pywebgpu.tensor.methods import named_by_numpy
 from pywebgpu.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -239,23 +240,27 @@ def triu_indices(row: int, col: int, offset: int = 0, **options: Unpack[Made]) -
 # Like another tensor
 
 
+@named_by_numpy
 def zeros_like(input: Tensor, **options: Unpack[Made]) -> Tensor:
     """Zeros of another tensor's shape, dtype and device."""
     factory = factory_options.like("zeros_like", input, options)
     return factory.tensor(creation.full(0, tuple(input.shape), factory.dtype))
 
 
+@named_by_numpy
 def ones_like(input: Tensor, **options: Unpack[Made]) -> Tensor:
     """Ones of another tensor's shape, dtype and device."""
     factory = factory_options.like("ones_like", input, options)
     return factory.tensor(creation.full(1, tuple(input.shape), factory.dtype))
 
 
+@named_by_numpy
 def empty_like(input: Tensor, **options: Unpack[Made]) -> Tensor:
     """As zeros_like."""
     return zeros_like(input, **options)
 
 
+@named_by_numpy
 def full_like(input: Tensor, fill_value: Operand, **options: Unpack[Made]) -> Tensor:
     """One number in another tensor's shape, dtype and device."""
     factory = factory_options.like("full_like", input, options)

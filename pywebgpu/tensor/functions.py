@@ -19,7 +19,7 @@ from pywebgpu.step_capture.free_number import NUMBERS
 from pywebgpu.tensor import outputs, pointwise, reduction
 from pywebgpu.tensor.apply import apply, aten
 from pywebgpu.tensor.base import TensorBase
-from pywebgpu.tensor.methods import ALIASES, OPERANDS, aliased, named_by_numpy
+from pywebgpu.tensor.methods import ALIASES, OPERANDS, aliased, also_named, named_by_numpy
 from pywebgpu.tensor.size import Size
 from pywebgpu.tensor.tensor import Tensor
 
@@ -116,7 +116,7 @@ def _takes_out(name: str, args: Sequence[object], options: Mapping[str, object])
     return name not in _WITHOUT_OUT and not name.endswith("_")
 
 
-def _number_first(name: str, first: object, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+def _number_first(name: str, first: object, args: tuple[Any, ...], options: dict[str, Any]) -> object:
     """torch.pow(2, x): the operator of a number and a tensor."""
     if name in REFLECTED and args and isinstance(args[0], TensorBase) and isinstance(first, NUMBERS):
         if options and name in ("div", "divide"):
@@ -318,6 +318,7 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
     return stack([grid.reshape(-1) for grid in meshgrid(*tensors)], 1)
 
 
+@named_by_numpy
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """All choices of r elements of a vector, in order, a row each."""
     n = input.numel()
@@ -388,7 +389,7 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
 def where(condition: TensorBase) -> tuple[Tensor, ...]: ...
 @overload
 def where(condition: TensorBase, input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor: ...
-@named_by_numpy
+@also_named(x="input", a="input", x1="input")
 def where(
     condition: TensorBase, input: Operand | None = None, other: Operand | None = None, *, out: Tensor | None = None
 ) -> object:

@@ -18,7 +18,7 @@ from pywebgpu.shapes import broadcast
 from pywebgpu.tensor import index, overlap
 from pywebgpu.tensor.apply import apply, aten, called
 from pywebgpu.tensor.base import TensorBase
-from pywebgpu.tensor.methods import aliased, named, node_of, operand
+from pywebgpu.tensor.methods import aliased, also_named, named, node_of, operand
 from pywebgpu.tensor.reshaping import ReshapingMethods
 
 if TYPE_CHECKING:
@@ -202,7 +202,8 @@ class GatherScatterMethods(index.Subscripts, ReshapingMethods):
 
     tril, triu = _method(matrix.tril), _method(matrix.triu)
     tril_, triu_ = _form(tril), _form(triu)
-    trace, diagflat, kron = _method(matrix.trace), _method(matrix.diagflat), _method(matrix.kron)
+    trace, diagflat = _method(matrix.trace), _method(matrix.diagflat)
+    kron = also_named(other="b", x2="b")(_method(matrix.kron))
 
     def diag(self, diagonal: int = 0) -> Tensor:
         """(n,) -> a matrix with it on its diagonal; (n, m) -> its diagonal."""
@@ -231,10 +232,12 @@ class GatherScatterMethods(index.Subscripts, ReshapingMethods):
         """A copy whose diagonal is `src`."""
         return _part("diagonal", self, src, offset, dim1, dim2)
 
+    @aliased
     def select_scatter(self, src: Tensor, dim: int, index: int) -> Tensor:
         """A copy whose row `index` is `src`."""
         return _part("select", self, src, dim, index)
 
+    @aliased
     def slice_scatter(
         self, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
     ) -> Tensor:

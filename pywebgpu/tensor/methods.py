@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -22,8 +23,9 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 
-ALIASES = {"axis": "dim", "keepdims": "keepdim", "axis0": "dim0", "axis1": "dim1"}  # NumPy's names; torch takes both
-OPERANDS = {"x": "input", "a": "input", "x1": "input", "x2": "other"}  # Those of a function's tensors.
+# NumPy's names; torch takes both.
+ALIASES = {"axis": "dim", "keepdims": "keepdim", "axis0": "dim0", "axis1": "dim1", "x2": "other"}
+OPERANDS = {"x": "input", "a": "input", "x1": "input"}  # Those of a function's first tensor.
 
 
 class NoOperandError(TypeError):
@@ -52,6 +54,7 @@ def unary(function: Callable[[Node], Node]) -> Unary:
 def binary(function: Callable[[Any, Any], Node]) -> Binary:
     """A method of one other operand: a tensor or a number."""
 
+    @aliased
     def method(self: TensorBase, other: Operand) -> Tensor:
         try:
             found = operand(self, other)
@@ -69,6 +72,7 @@ def pair(function: Callable[[Any, Any], Node]) -> Binary:
     """A method of one other tensor; numbers are refused, as by torch."""
     name = function.args[0].name if isinstance(function, functools.partial) else function.__name__
 
+    @aliased
     def method(self: TensorBase, other: Operand) -> Tensor:
         if not isinstance(other, TensorBase):
             raise TypeError(f"{name}(): argument 'other' (position 1) must be Tensor, not {type(other).__name__}")
@@ -170,6 +174,8 @@ def settling(method: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(method)
     def call(*args: Any, **options: Any) -> R:
+        if options:
+            options = {ALIASES.get(name, name): value for name, value in options.items()}
         try:
             return method(*args, **options)
         except OnHostError:
@@ -211,9 +217,24 @@ def aliased(method: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
-def named_by_numpy(function: Callable[P, R], first: str = "input") -> Callable[P, R]:
-    """As aliased, for a function of a tensor: takes NumPy's names of tensors as well. first: what it calls its own."""
-    names = ALIASES | OPERANDS | dict.fromkeys(("x", "a", "x1"), first)
+def also_named(**names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """As aliased, with further names: each for the argument that it stands for."""
+
+    def decorate(method: Callable[P, R]) -> Callable[P, R]:
+        @functools.wraps(method)
+        def call(*args: Any, **options: Any) -> R:
+            return method(*args, **{known.get(name, name): value for name, value in options.items()})
+
+        return call
+
+    known = ALIASES | names
+    return decorate
+
+
+def named_by_numpy(function: Callable[P, R]) -> Callable[P, R]:
+    """As aliased, for a function of a tensor: takes NumPy's names of tensors as well, and torch's of the first."""
+    first = inspect.unwrap(function).__code__.co_varnames[0]
+    names = ALIASES | dict.fromkeys((*OPERANDS, "input"), "input" if first == "self" else first)
 
     @functools.wraps(function)
     def call(*args: Any, **options: Any) -> R:

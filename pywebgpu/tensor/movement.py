@@ -95,10 +95,12 @@ class MovementMethods(TensorBase):
         path = tuple([(op, *attrs.items()) for op, attrs in self._path])
         return layout.is_view(self._storage.node.spec.shape, path, new)
 
+    @aliased
     def view_as(self, other: TensorBase) -> Tensor:
         """A view in the shape of another."""
         return self.view(other.shape)
 
+    @aliased
     def reshape_as(self, other: TensorBase) -> Tensor:
         """The elements in the shape of another."""
         return self.reshape(other.shape)
@@ -258,6 +260,7 @@ class MovementMethods(TensorBase):
         grown = self if not missing else self._view(movement.reshape, shape=padded)
         return called(grown._view(reduction.expand, shape=tuple(new)), "expand")
 
+    @aliased
     def expand_as(self, other: TensorBase) -> Tensor:
         """A view grown to the shape of another."""
         return self.expand(*other.shape)

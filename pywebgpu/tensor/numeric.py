@@ -15,6 +15,7 @@ from pywebgpu.ir.graph import Node, Pointwise
 from pywebgpu.ops import gamma, pointwise
 from pywebgpu.tensor import complex_numbers, create, functions, outputs, sorting
 from pywebgpu.tensor.apply import apply, aten, called
+from pywebgpu.tensor.methods import named_by_numpy
 from pywebgpu.tensor.tensor import Tensor
 
 _builtin_range = range  # PyTorch calls an argument by this name.
@@ -77,6 +78,7 @@ def _length(apart: Tensor, p: float) -> Tensor:
     return apply(pointwise.graft, far.squeeze(-1), size.where(size.detach() == far, 0).sum(-1))
 
 
+@named_by_numpy
 @aten("squeeze")
 def cov(
     input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
@@ -123,6 +125,7 @@ def _observed(x: Tensor, fweights: Tensor | None, aweights: Tensor | None) -> Te
     return found
 
 
+@named_by_numpy
 def corrcoef(input: Tensor) -> Tensor:
     """The correlation of rows over columns."""
     if input.ndim > 2:
@@ -162,6 +165,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     return made if increasing else made.flip(-1)
 
 
+@named_by_numpy
 @outputs.writable()
 @aten("renorm")
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
@@ -196,11 +200,13 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Any, ...
     return tuple(found)
 
 
+@named_by_numpy
 def constant_pad_nd(input: Tensor, pad: Sequence[int], value: float = 0) -> Tensor:
     """Numbers around the last axes; see nn.functional.pad."""
     return apply(joining.pad_constant, input, list(pad), value)
 
 
+@named_by_numpy
 def fill(input: Tensor, value: Operand) -> Tensor:
     """A copy with one number everywhere."""
     return input.clone().fill_(value)
@@ -255,6 +261,7 @@ def _dtype(options: Made) -> DType:
     return found
 
 
+@named_by_numpy
 @outputs.writable()
 @aten("cholesky")
 def cholesky(input: Tensor, upper: bool = False) -> Tensor:
@@ -263,6 +270,7 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     return found
 
 
+@named_by_numpy
 @outputs.writable()
 def qr(input: Tensor, some: bool = True) -> tuple[Tensor, Tensor]:
     """torch's old name of linalg.qr."""
@@ -270,6 +278,7 @@ def qr(input: Tensor, some: bool = True) -> tuple[Tensor, Tensor]:
     return return_types.of("qr", found)
 
 
+@named_by_numpy
 @outputs.writable()
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> tuple[Tensor, Tensor, Tensor]:
     """torch's old name of linalg.svd, with V instead of its transpose."""
@@ -277,12 +286,14 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> tuple[Tens
     return return_types.of("svd", (u, s, vh.mT))
 
 
+@named_by_numpy
 @outputs.writable()
 def lgamma(input: Tensor) -> Tensor:
     """log |gamma(x)|, by element."""
     return apply(_real, gamma.lgamma, input)
 
 
+@named_by_numpy
 @outputs.writable()
 def digamma(input: Tensor) -> Tensor:
     """The derivative of lgamma, by element."""
@@ -294,6 +305,7 @@ def trigamma(input: Tensor) -> Tensor:
     return apply(_real, gamma.trigamma, input)
 
 
+@named_by_numpy
 @outputs.writable()
 @aten("mvlgamma")
 def mvlgamma(input: Tensor, p: int) -> Tensor:
@@ -309,6 +321,7 @@ def _real(op: Pointwise, x: Node) -> Node:
     return arithmetic.unary_float(op, x)
 
 
+@named_by_numpy
 def gradient(
     input: Tensor,
     *,
@@ -355,6 +368,7 @@ def _slope(x: Tensor, axis: int, step: float | Tensor, order: int) -> Tensor:
     return called(functions.cat([first, inside, last], -1).movedim(-1, axis), "aten::cat")
 
 
+@named_by_numpy
 def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
     """The positions of the first `size` elements that are not 0, a row each; rows that are left hold `fill_value`."""
     if size < 0:
@@ -370,6 +384,7 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
     return made.scatter(0, row.unsqueeze(-1).expand(-1, input.ndim), places)[:size]
 
 
+@named_by_numpy
 @outputs.writable()
 def histogram(
     input: Tensor,
@@ -387,6 +402,7 @@ def histogram(
     return return_types.of("histogram", (counts, edges[0]))
 
 
+@named_by_numpy
 def histogramdd(
     input: Tensor,
     bins: int | Sequence[int | Tensor],

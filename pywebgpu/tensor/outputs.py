@@ -85,12 +85,12 @@ def writable(name: str = "") -> Callable[[Callable[P, R]], Callable[P, R]]:
     return decorate
 
 
-def finished(name: str, result: R, out: Any, *inputs: object) -> R:
+def finished(name: str, result: R, out: Output | None, *inputs: object) -> R:
     """The result of a function, in `out` where that is given."""
     if out is None:
         return result
     check(name, out, inputs)
-    return into(out, result, name)  # type: ignore[no-any-return]
+    return into(out, result, name)
 
 
 def check(name: str, out: Output, inputs: Sequence[object]) -> None:
@@ -117,17 +117,19 @@ def _is_tensor(value: object) -> bool:
     return isinstance(value, TensorBase)
 
 
-def into(out: Any, result: Any, name: str, *, is_quiet: bool = False) -> Any:
+def into(out: Output, result: R, name: str, *, is_quiet: bool = False) -> R:
     """Writes a result, or several, into the tensors of an `out` argument and returns them. name: the function's."""
     is_alone = not isinstance(result, tuple)
-    targets, parts = ((out,), (result,)) if is_alone else (out, result)
+    targets: Any = (out,) if is_alone else out
+    parts: Any = (result,) if is_alone else result
     if isinstance(targets, TensorBase) or len(targets) != len(parts):
         raise TypeError(f"{name}(): argument 'out' must be tuple of {len(parts)} Tensors")
     for target, part in zip(targets, parts, strict=True):
         _check(target, part, name, is_alone=is_alone)
     for target, part in zip(targets, parts, strict=True):
         _write(target, part, is_quiet=is_quiet or name in QUIET)
-    return result._make(out) if hasattr(result, "_make") else out
+    written: Any = result._make(targets) if hasattr(result, "_make") else out
+    return written  # type: ignore[no-any-return]
 
 
 def _check(out: Tensor, result: Tensor, name: str, *, is_alone: bool) -> None:

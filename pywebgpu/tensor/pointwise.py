@@ -13,7 +13,7 @@ from pywebgpu.ops import pointwise as ops
 from pywebgpu.tensor.apply import apply, called
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.memory_format import kept
-from pywebgpu.tensor.methods import binary, named, node_of, operand, pair, settling, unary
+from pywebgpu.tensor.methods import aliased, also_named, binary, named, node_of, operand, pair, settling, unary
 
 if TYPE_CHECKING:
     from pywebgpu.tensor.tensor import Tensor
@@ -78,7 +78,7 @@ class PointwiseMethods(TensorBase):
     atan2 = arctan2 = pair(elementwise.atan2)
     hypot = pair(elementwise.hypot)
     copysign = binary(elementwise.copysign)
-    heaviside = pair(elementwise.heaviside)
+    heaviside = also_named(values="other")(pair(elementwise.heaviside))
     xlogy = binary(elementwise.xlogy)
     ldexp = pair(elementwise.ldexp)
     logaddexp = pair(elementwise.logaddexp)
@@ -106,6 +106,7 @@ class PointwiseMethods(TensorBase):
         result = self._new(elementwise.float_power(self._node, operand(self, exponent)), self._storage.device)
         return kept(result, self, exponent) if self._path or getattr(exponent, "_path", ()) else result
 
+    @aliased
     def logaddexp2(self, other: Tensor) -> Tensor:
         """log2(2^self + 2^other)"""
         return called(apply(elementwise.logaddexp, self, other, 2.0), "aten::logaddexp2")
@@ -207,16 +208,19 @@ class PointwiseMethods(TensorBase):
     bitwise_left_shift = _two(logic.shift, ops.shift_left)
     bitwise_right_shift = _two(logic.shift, ops.shift_right)
 
+    @aliased
     def isclose(self, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
         """|self - other| <= atol + rtol |other|, by element."""
         if not isinstance(other, TensorBase):
             raise TypeError(f"isclose(): argument 'other' (position 1) must be Tensor, not {type(other).__name__}")
         return apply(logic.isclose, self, other, rtol, atol, equal_nan)
 
+    @aliased
     def allclose(self, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
         """Whether all elements are close. Waits for the device."""
         return bool(self.isclose(other, rtol, atol, equal_nan).all().item())
 
+    @aliased
     def equal(self, other: Tensor) -> bool:
         """Whether shape and all elements are equal. Waits for the device."""
         if not isinstance(other, TensorBase):

@@ -16,6 +16,7 @@ from pywebgpu.tensor import conversion, factory_options, from_data, outputs, ran
 from pywebgpu.tensor import generator as sources
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.generator import Source, State
+from pywebgpu.tensor.methods import named_by_numpy
 from pywebgpu.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -149,18 +150,21 @@ def randperm(n: int, *, generator: Source | None = None, **options: Unpack[Made]
     return factory.tensor(random.permutation(sources.draw(generator), int(n), factory.dtype))
 
 
+@named_by_numpy
 def rand_like(input: Tensor, *, generator: Source | None = None, **options: Unpack[Made]) -> Tensor:
     """Numbers of [0, 1) in another tensor's shape, dtype and device."""
     factory = factory_options.like("rand_like", input, options)
     return factory.tensor(random.uniform(sources.draw(generator), tuple(input.shape), factory.dtype))
 
 
+@named_by_numpy
 def randn_like(input: Tensor, *, generator: Source | None = None, **options: Unpack[Made]) -> Tensor:
     """Normal numbers in another tensor's shape, dtype and device."""
     factory = factory_options.like("randn_like", input, options)
     return factory.tensor(random.normal(sources.draw(generator), tuple(input.shape), factory.dtype))
 
 
+@named_by_numpy
 def randint_like(input: Tensor, *args: Any, generator: Source | None = None, **options: Unpack[Bounded]) -> Tensor:
     """Whole numbers in another tensor's shape, dtype and device."""
     low, high, _ = _bounds("randint_like", args, options, sized=False)

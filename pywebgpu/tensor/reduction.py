@@ -217,6 +217,7 @@ class ReductionMethods(PointwiseMethods):
         return apply(reduce.norm, self, p, dim, keepdim, dtype=dtype)
 
     @aten("dist")
+    @aliased
     def dist(self, other: Tensor, p: float = 2) -> Tensor:
         """The p-norm of self - other."""
         return self.sub(other).norm(p)

@@ -20,7 +20,7 @@ from pywebgpu.tensor.conversion import ConversionMethods
 from pywebgpu.tensor.history import History
 from pywebgpu.tensor.layout import strides_of
 from pywebgpu.tensor.memory_format import all_of, in_memory
-from pywebgpu.tensor.methods import aliased
+from pywebgpu.tensor.methods import aliased, also_named
 from pywebgpu.tensor.movement import cat
 from pywebgpu.tensor.size import as_tuple
 
@@ -36,10 +36,16 @@ class ReshapingMethods(ConversionMethods):
 
     # Splits
 
+    @aliased
     def split_with_sizes(self, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
         """Parts of the sizes in a list, along an axis."""
         return self.split(list(split_sizes), dim)
 
+    @also_named(
+        sections="indices_or_sections",
+        indices="indices_or_sections",
+        tensor_indices_or_sections="indices_or_sections",
+    )
     def tensor_split(self, indices_or_sections: Tensor | Sizes, dim: int = 0) -> tuple[Tensor, ...]:
         """Parts of nearly equal size, or parts that end at the given positions."""
         at = shapes.axis(dim, self.ndim)
@@ -56,14 +62,17 @@ class ReshapingMethods(ConversionMethods):
         ends = [0, *(slice(None, at).indices(n)[1] for at in indices_or_sections), n]
         return tuple(self.narrow(dim, start, max(end - start, 0)) for start, end in pairwise(ends))
 
+    @also_named(sections="indices_or_sections", indices="indices_or_sections")
     def hsplit(self, indices_or_sections: Tensor | Sizes) -> tuple[Tensor, ...]:
         """Parts along the second axis; of a vector along its only one."""
         return self._evenly("hsplit", indices_or_sections, 0 if self.ndim == 1 else 1, 1)
 
+    @also_named(sections="indices_or_sections", indices="indices_or_sections")
     def vsplit(self, indices_or_sections: Tensor | Sizes) -> tuple[Tensor, ...]:
         """Parts along the first axis."""
         return self._evenly("vsplit", indices_or_sections, 0, 2)
 
+    @also_named(sections="indices_or_sections", indices="indices_or_sections")
     def dsplit(self, indices_or_sections: Tensor | Sizes) -> tuple[Tensor, ...]:
         """Parts along the third axis."""
         return self._evenly("dsplit", indices_or_sections, 2, 3)
@@ -96,9 +105,9 @@ class ReshapingMethods(ConversionMethods):
         """Becomes a view of its memory by steps."""
         return self._become(self.as_strided(size, stride, storage_offset))
 
-    def sum_to_size(self, *size: Any) -> Tensor:
-        """Sums over the axes along which a tensor of `size` would broadcast to this one."""
-        wanted = as_tuple(size)
+    def sum_to_size(self, *sizes: Any, size: Sizes = ()) -> Tensor:
+        """Sums over the axes along which a tensor of the size would broadcast to this one."""
+        wanted = as_tuple(sizes or (size,))
         if not wanted:
             return self.sum()
         lead = self.ndim - len(wanted)
@@ -170,11 +179,11 @@ class ReshapingMethods(ConversionMethods):
             capture_state.changes += 1
         return self
 
-    def resize_(self, *size: Any) -> Self:
+    def resize_(self, *sizes: Any, size: Sizes = ()) -> Self:
         """Another shape of the same memory, from where the tensor starts; where that ends, of new memory with zeros."""
         if self.requires_grad:
             raise RuntimeError("cannot resize variables that require grad")
-        shape, whole = as_tuple(size), self._storage.node.spec.shape
+        shape, whole = as_tuple(sizes or (size,)), self._storage.node.spec.shape
         if shape == tuple(self.shape):
             return self
         start, count = self.storage_offset(), prod(shape)
@@ -184,9 +193,9 @@ class ReshapingMethods(ConversionMethods):
         flat = in_memory(all_of(self))
         return self._show(flat._sliced(0, start, count).view(shape))
 
-    def resize_as_(self, other: TensorBase) -> Self:
+    def resize_as_(self, the_template: TensorBase) -> Self:
         """Takes the shape of another."""
-        return self.resize_(other.shape)
+        return self.resize_(the_template.shape)
 
     def set_(self, source: Tensor) -> Self:
         """Shares the storage of `source` from now on."""
@@ -204,14 +213,17 @@ class ReshapingMethods(ConversionMethods):
         self._check_writable()
         return self._show(view)
 
+    @aliased
     def squeeze_(self, dim: Dims = None) -> Self:
         """Loses axes of size 1."""
         return self._become(self.squeeze(dim))
 
+    @aliased
     def unsqueeze_(self, dim: int) -> Self:
         """Gets one more axis, of size 1."""
         return self._become(self.unsqueeze(dim))
 
+    @aliased
     def transpose_(self, dim0: int, dim1: int) -> Self:
         """Exchanges two of its axes."""
         return self._become(self.transpose(dim0, dim1))

@@ -11,7 +11,7 @@ from pywebgpu.dtypes import Kind
 from pywebgpu.errors import ShapeError
 from pywebgpu.tensor import gather_scatter, outputs
 from pywebgpu.tensor.apply import apply, called
-from pywebgpu.tensor.methods import aliased
+from pywebgpu.tensor.methods import aliased, named_by_numpy
 from pywebgpu.tensor.reduction import extreme
 from pywebgpu.tensor.reshaping import ReshapingMethods
 
@@ -151,6 +151,7 @@ def searchsorted(
     return outputs.finished("searchsorted", found, out, sorted_sequence, input)
 
 
+@named_by_numpy
 def bucketize(
     input: Operand, boundaries: Tensor, *, out_int32: bool = False, right: bool = False, out: Tensor | None = None
 ) -> Tensor:
@@ -165,6 +166,7 @@ def isin(elements: Operand, test_elements: Operand, *, assume_unique: bool = Fal
     return apply(masks.isin, elements, test_elements, invert=invert)
 
 
+@named_by_numpy
 @aliased
 def repeat_interleave(
     input: Tensor, repeats: Tensor | int | None = None, dim: int | None = None, *, output_size: int | None = None

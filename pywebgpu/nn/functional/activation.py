@@ -14,6 +14,7 @@ from pywebgpu.tensor import random as _random
 from pywebgpu.tensor import tensor as _tensor
 from pywebgpu.tensor.apply import apply as _apply
 from pywebgpu.tensor.apply import called as _called
+from pywebgpu.tensor.methods import named_by_numpy as _named_by_numpy
 
 _T = _tensor.Tensor
 
@@ -111,6 +112,7 @@ def rrelu_(input: _T, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: 
     return rrelu(input, lower, upper, training, inplace=True)
 
 
+@_named_by_numpy
 @_outputs.writable("nn.functional.gelu")
 def gelu(input: _T, approximate: str = "none") -> _T:
     """x P(normal < x), exact or by tanh (`approximate="tanh"`)."""
@@ -149,24 +151,28 @@ def tanh(input: _T) -> _T:
     return out
 
 
+@_named_by_numpy
 @_outputs.writable("nn.functional.softplus")
 def softplus(input: _T, beta: float = 1.0, threshold: float = 20.0) -> _T:
     """log(1 + exp(beta x)) / beta, and x where beta x > threshold."""
     return _out(input, False, _activation.softplus, beta, threshold)
 
 
+@_named_by_numpy
 @_outputs.writable("nn.functional.logsigmoid")
 def logsigmoid(input: _T) -> _T:
     """log(sigmoid(x))"""
     return _out(input, False, _activation.logsigmoid)
 
 
+@_named_by_numpy
 @_outputs.writable("nn.functional.hardshrink")
 def hardshrink(input: _T, lambd: float = 0.5) -> _T:
     """x where |x| > lambd, else 0."""
     return _out(input, False, _activation.hardshrink, lambd)
 
 
+@_named_by_numpy
 @_outputs.writable("nn.functional.softshrink")
 def softshrink(input: _T, lambd: float = 0.5) -> _T:
     """x moved towards 0 by lambd."""

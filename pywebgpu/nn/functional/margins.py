@@ -9,6 +9,7 @@ from pywebgpu.nn.functional import loss as _base
 from pywebgpu.tensor import create as _create
 from pywebgpu.tensor import tensor as _tensor
 from pywebgpu.tensor.apply import apply as _apply
+from pywebgpu.tensor.methods import also_named as _also_named
 
 _T = _tensor.Tensor
 _Flag = bool | None
@@ -123,6 +124,7 @@ def pdist(input: _T, p: float = 2.0) -> _T:
     return found
 
 
+@_also_named(x2="x2")
 def cosine_similarity(x1: _T, x2: _T, dim: int = 1, eps: float = 1e-8) -> _T:
     """x1 . x2 / (|x1| |x2|) along `dim`."""
     return _apply(_distance.cosine_similarity, x1, x2, dim, eps)

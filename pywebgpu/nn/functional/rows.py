@@ -12,10 +12,12 @@ from pywebgpu.tensor import outputs as _outputs
 from pywebgpu.tensor import random as _random
 from pywebgpu.tensor import tensor as _tensor
 from pywebgpu.tensor.apply import apply as _apply
+from pywebgpu.tensor.methods import named_by_numpy as _named_by_numpy
 
 _T = _tensor.Tensor
 
 
+@_named_by_numpy
 @_outputs.writable("nn.functional.linear")
 def linear(input: _T, weight: _T, bias: _T | None = None) -> _T:
     """input weight^T + bias. Shapes: input (..., k), weight (n, k), bias (n) -> (..., n)."""

@@ -12,6 +12,7 @@ from pywebgpu.tensor import outputs as _outputs
 from pywebgpu.tensor import tensor as _tensor
 from pywebgpu.tensor.apply import apply as _apply
 from pywebgpu.tensor.apply import called as _called
+from pywebgpu.tensor.methods import named_by_numpy as _named_by_numpy
 
 _T = _tensor.Tensor
 _Sizes = int | _Sequence[int]
@@ -19,6 +20,7 @@ _Pooled = _T | tuple[_T, _T]  # with where they were found
 _Outputs = int | _Sequence[int | None]
 
 
+@_named_by_numpy
 def conv1d(
     input: _T,
     weight: _T,
@@ -32,6 +34,7 @@ def conv1d(
     return _apply(_convolution.conv, input, weight, bias, stride, padding, dilation, groups, rank=1)
 
 
+@_named_by_numpy
 def conv2d(
     input: _T,
     weight: _T,
@@ -45,6 +48,7 @@ def conv2d(
     return _apply(_convolution.conv, input, weight, bias, stride, padding, dilation, groups, rank=2)
 
 
+@_named_by_numpy
 def conv3d(
     input: _T,
     weight: _T,
@@ -58,6 +62,7 @@ def conv3d(
     return _apply(_convolution.conv, input, weight, bias, stride, padding, dilation, groups, rank=3)
 
 
+@_named_by_numpy
 def conv_transpose1d(
     input: _T,
     weight: _T,
@@ -72,6 +77,7 @@ def conv_transpose1d(
     return _transpose(input, weight, bias, stride, padding, output_padding, groups, dilation, rank=1)
 
 
+@_named_by_numpy
 def conv_transpose2d(
     input: _T,
     weight: _T,
@@ -86,6 +92,7 @@ def conv_transpose2d(
     return _transpose(input, weight, bias, stride, padding, output_padding, groups, dilation, rank=2)
 
 
+@_named_by_numpy
 def conv_transpose3d(
     input: _T,
     weight: _T,
@@ -168,6 +175,7 @@ max_pool2d_with_indices = _with_indices(max_pool2d)
 max_pool3d_with_indices = _with_indices(max_pool3d)
 
 
+@_named_by_numpy
 def avg_pool1d(
     input: _T,
     kernel_size: _Sizes,
@@ -180,6 +188,7 @@ def avg_pool1d(
     return _avg_pool(input, kernel_size, stride, padding, ceil_mode, count_include_pad, None, rank=1)
 
 
+@_named_by_numpy
 @_outputs.writable("nn.functional.avg_pool2d")
 def avg_pool2d(
     input: _T,
@@ -194,6 +203,7 @@ def avg_pool2d(
     return _avg_pool(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, rank=2)
 
 
+@_named_by_numpy
 @_outputs.writable("nn.functional.avg_pool3d")
 def avg_pool3d(
     input: _T,
