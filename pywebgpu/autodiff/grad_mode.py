@@ -75,14 +75,14 @@ class no_grad(_Switch):
 class enable_grad(_Switch):
     """Everything inside is remembered, also within no_grad."""
 
-    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
+    def __new__(cls, orig_func: Callable[..., Any] | None = None) -> Any:
         made = super().__new__(cls)
-        if function is None:
+        if orig_func is None:
             return made
         _Switch.__init__(made, True)
-        return made(function)
+        return made(orig_func)
 
-    def __init__(self, function: object = None) -> None:
+    def __init__(self, orig_func: object = None) -> None:
         super().__init__(True)
 
 

@@ -191,9 +191,12 @@ def default_device() -> str:
     return _chosen[0]
 
 
-def set_default_device(name: str | int | device | None) -> None:
+_device = device  # In a function whose argument has that name.
+
+
+def set_default_device(device: str | int | device | None) -> None:
     """Where new tensors of this thread live; None: where those of a thread live that said nothing."""
-    _wanted.name = None if name is None else str(device(name))
+    _wanted.name = None if device is None else str(_device(device))
 
 
 @atexit.register

@@ -321,6 +321,9 @@ class CatTransform(Transform):
 class StackTransform(CatTransform):
     """A transform for each element of an axis."""
 
+    def __init__(self, tseq: Sequence[Transform], dim: int = 0, cache_size: int = 0) -> None:
+        super().__init__(tseq, dim, cache_size=cache_size)
+
     domain = property(lambda self: constraints.stack([t.domain for t in self.transforms], self.dim))
     codomain = property(lambda self: constraints.stack([t.codomain for t in self.transforms], self.dim))
 

@@ -46,12 +46,18 @@ Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 MapLocation = str | devices.device | Mapping[str, str] | Callable[[Any, str], Any] | None
 
 
-def save(obj: object, f: Path | BinaryIO) -> None:
+def save(
+    obj: object,
+    f: Path | BinaryIO,
+    pickle_module: object = None,
+    pickle_protocol: int = 2,
+    _use_new_zipfile_serialization: bool = True,
+) -> None:
     """Writes `obj` as PyTorch does, for its torch.load and for `load`; a path that ends in ".safetensors" gets such a
     file, see save_checkpoint.
 
     A path gets the file whole or not at all. A whole module is written under PyTorch's names for its layers, and read
-    with weights_only=False.
+    with weights_only=False. `pickle_module` and what follows are accepted: there is one format.
     """
     archive: Any = None
     if not (isinstance(f, str | os.PathLike) and os.fspath(f).endswith(".safetensors")):
@@ -75,16 +81,25 @@ def save_checkpoint(obj: object, f: Path | BinaryIO) -> None:
 
 
 def load(
-    f: Path | BinaryIO, map_location: MapLocation = None, *, weights_only: bool = True, mmap: bool | None = None
+    f: Path | BinaryIO,
+    map_location: MapLocation = None,
+    pickle_module: object = None,
+    *,
+    weights_only: bool = True,
+    mmap: bool | None = None,
+    **pickle_load_args: object,
 ) -> Any:
     """Reads what `save`, torch.save or a safetensors writer wrote. Code in the file is refused, never run, unless
     weights_only=False says that the file is trusted: then whole modules and other objects are read as pickle does.
 
     `map_location` is a device, or None for the default device (under as_torch, the one that was saved from). A function
-    or a dict, which torch takes as well, is asked for each device of the file. `mmap` is accepted and changes nothing.
+    or a dict, which torch takes as well, is asked for each device of the file. `mmap`, `pickle_module` and
+    what is for that are accepted and change nothing.
 
     Raises: SafetensorError or TorchFileError when the file is damaged or holds more than data.
     """
+    for unknown in pickle_load_args.keys() - {"encoding", "errors", "fix_imports", "buffers"}:
+        raise TypeError(f"load() got an unexpected keyword argument '{unknown}'")
     place = _place(map_location)
     if not isinstance(f, str | os.PathLike):
         return _read(f if f.seekable() else io.BytesIO(f.read()), place, weights_only)

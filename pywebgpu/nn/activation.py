@@ -207,8 +207,16 @@ class RReLU(Module):
 class Hardtanh(Module):
     """x held in [min_val, max_val]."""
 
-    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
+    def __init__(
+        self,
+        min_val: float = -1.0,
+        max_val: float = 1.0,
+        inplace: bool = False,
+        min_value: float | None = None,
+        max_value: float | None = None,
+    ) -> None:
         super().__init__()
+        min_val, max_val = min_val if min_value is None else min_value, max_val if max_value is None else max_value
         self.min_val, self.max_val, self.inplace = min_val, max_val, inplace
         if max_val <= min_val:
             raise AssertionError(f"max_val must be larger than min_val, got {max_val} and {min_val}")

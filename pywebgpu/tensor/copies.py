@@ -18,7 +18,7 @@ _S = TypeVar("_S", bound=Tensor)
 
 def _copying(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
-    def function(input: Tensor, *args: Any, out: Any = None, **options: Any) -> Any:
+    def function(input: Tensor, *args: Any, out: outputs.Output | None = None, **options: Any) -> object:
         found = method(input, *args, **options)
         copies = tuple(part.clone() for part in found) if isinstance(found, tuple) else found.clone()
         return outputs.finished(f"{name}_copy", copies, out, input)

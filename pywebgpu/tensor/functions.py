@@ -372,14 +372,15 @@ def tensordot(
     return outputs.finished("tensordot", apply(linear.tensordot, a, b, dims), out, a, b)
 
 
-def chain_matmul(*matrices: Tensor) -> Tensor:
+def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
     """a @ b @ c @ ..., from the left."""
     if not matrices:
         raise RuntimeError("chain_matmul(): Expected one or more matrices")
     for matrix in matrices:
         if matrix.ndim != 2:
             raise ShapeError(f"Tensor dimension is {matrix.ndim}, expected 2 instead.")
-    return functools.reduce(lambda a, b: a.matmul(b), matrices)
+    product = functools.reduce(lambda a, b: a.matmul(b), matrices)
+    return outputs.finished("chain_matmul", product, out, *matrices)
 
 
 # Others
