@@ -15,7 +15,7 @@ from typing import Any
 from pywebgpu.devices.base import Buffer
 from pywebgpu.step_capture import bindings
 from pywebgpu.step_capture.bindings import Replays
-from pywebgpu.step_capture.builder import CapturedCall
+from pywebgpu.step_capture.captured_call import CapturedCall
 from pywebgpu.step_capture.host_program import Bound, Changed, is_same
 from pywebgpu.step_capture.signature import Call
 from pywebgpu.step_capture.step import NOTHING, Step

@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from math import prod
 from operator import is_
 from pathlib import Path
@@ -28,6 +28,7 @@ from pywebgpu.runtime.storage import Storage, whole_of
 from pywebgpu.step_capture import garbage, gradients, guards, kinds, names, signature, surroundings, survey
 from pywebgpu.step_capture.bindings import Fresh, Given, GivenContainer, GradientOf, Made, Replays, Source, Taker
 from pywebgpu.step_capture.capture import Capture, capture_state
+from pywebgpu.step_capture.captured_call import CapturedCall
 from pywebgpu.step_capture.free_number import NotFreeError, plain
 from pywebgpu.step_capture.gradients import GivenGradients
 from pywebgpu.step_capture.signature import Call
@@ -38,39 +39,6 @@ from pywebgpu.tensor.history import History
 from pywebgpu.tensor.tensor import Tensor
 
 PACKAGE = str(Path(__file__).parents[1])
-
-
-@dataclass(slots=True, eq=False)
-class CapturedCall:
-    """What one call did. `result` and `taps` are the values of this very call.
-
-    reason: why it cannot run again; empty where it can.
-    has_moved: because memory that stays is no longer where it was.
-    is_open: a gradient may still be asked of what it returns; it did not run, and is like any recorded code.
-    """
-
-    call: Call
-    capture: Capture
-    around: Surroundings | None
-    reason: str = ""
-    has_moved: bool = False
-    is_open: bool = False
-    run: Run | None = None
-    sources: list[Source] = field(default_factory=list)
-    takers: list[list[Taker]] = field(default_factory=list)
-    numbers: list[Any] = field(default_factory=list)  # free or plain ones, in the order of the Program
-    fixed: list[Storage | None] = field(default_factory=list)  # arguments that it knows in another way, too
-    seen: list[guards.Held] = field(default_factory=list)
-    n_fresh: int = 0
-    shown: frozenset[int] = frozenset()  # the numbers of new storages that are returned
-    result_template: Any = None
-    taps_template: Any = None
-    given_gradients: GivenGradients | None = None
-    new_gradients: list[tuple[TensorBase, Made]] = field(default_factory=list)
-    other_gradients: list[tuple[TensorBase, Any]] = field(default_factory=list)
-    constants: dict[int, bytes] = field(default_factory=dict)  # by index among the sources: what was uploaded
-    result: Any = None
-    taps: dict[str, Any] = field(default_factory=dict)
 
 
 class Builder:
@@ -127,6 +95,10 @@ class Builder:
             if self.capture.left:
                 return CapturedCall(self.call, self.capture, None, self.capture.left, result=result)
             around = self._surroundings(function)
+            if around is not None and around.tells and self.capture.is_free and not self.told:
+                self.told = True
+                if self.free or self.capture.has_handed:
+                    self.capture.reason = "it can tell types apart, and was given numbers that change from run to run"
             captured = CapturedCall(self.call, self.capture, around)
             self._finish(captured, result)
         return captured
@@ -137,6 +109,7 @@ class Builder:
         if self._known is not None:  # This call may have run other code than the captured one: guards are for both.
             self._watch.codes |= self._known.surroundings.codes
             self._watch.library |= self._known.surroundings.library
+            self._watch.beside |= self._known.surroundings.beside
         modules = [(type(module).__name__, module) for module in self.capture.modules.values()]
         given = [(type(value).__name__, value) for value in self.call.kept]
         given += [(kind.__name__, kind) for kind in (Tensor, *self.call.kinds)]
@@ -149,8 +122,11 @@ class Builder:
     def _call(self, function: Callable[..., object]) -> object:
         capture, call = self.capture, self.call
         numbers: list[Any] = list(call.numbers)
+        firsts = signature.firsts(call.numbers)
         for at in sorted(self.free):
-            numbers[at] = capture.read("argument", lambda at=at: self.current[0].numbers[at])  # type: ignore[misc]
+            first = firsts[at]
+            read = lambda at=at: self.current[0].numbers[at]  # noqa: E731
+            numbers[at] = numbers[first] if first != at and first in self.free else capture.read("argument", read)
         try:
             with capture.active():
                 capture.given = {id(whole_of(tensor._storage)) for tensor in call.tensors}

@@ -10,14 +10,16 @@ import operator
 import sys
 import types
 import warnings
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
-from pywebgpu.step_capture import watch
-from pywebgpu.step_capture.surroundings import FUNCTIONS, attribute, is_a
+from pywebgpu.step_capture import kinds, watch
+from pywebgpu.step_capture.surroundings import FUNCTIONS, attribute, is_a, mro
 
+Codes = dict[tuple[int, int], tuple[types.CodeType, dict[str, Any]]]
 # Attributes and methods of modules that the package itself reads.
 OWN = frozenset({"training", "_parameters", "_buffers", "_modules", "forward", "_call", "__call__", "_forward"})
+PROTOCOLS = frozenset({"keys", "dtype", "send", "throw", "close"})  # that code in C reads of any object
 BASES = frozenset({"Module", "StateDict", "ModuleTree", "object"})  # of every module
 # What reads or writes attributes whose names nobody sees.
 READERS = (
@@ -81,11 +83,33 @@ def is_own(value: object) -> bool:
 
 def may_read(names: frozenset[str], name: str) -> bool:
     """Names in underscores belong to protocols, which code in C reads."""
-    return name in names or name in OWN or name.endswith("hooks") or (name[:2] == "__" == name[-2:])
+    return name in names or name in OWN or name in PROTOCOLS or name.endswith("hooks") or name[:2] == "__" == name[-2:]
 
 
 def is_among(key: object, *groups: Collection[str]) -> bool:
     return type(key) is str and any(key in group for group in groups)
+
+
+def methods(kind: type) -> set[str]:
+    return {name for base in mro(kind) for name, one in vars(base).items() if callable(one)}
+
+
+def of_modules(kind: type) -> frozenset[str]:
+    """The methods of every module, which the package calls: an object may have others of these names."""
+    bases = [base for base in mro(kind) if base.__name__ in BASES and base is not object]
+    return frozenset(name for base in bases if kinds.origin_of(base) is watch.INTERNAL for name in vars(base))
+
+
+def unknown(codes: Codes, found: set[tuple[int, int]]) -> Iterator[types.CodeType]:
+    """Code that ran and is neither of a function that was met nor inside of other code that ran."""
+    known = set(found)
+    inner = [*codes.values()]
+    while inner:
+        outer, names = inner.pop()
+        inside = [one for one in outer.co_consts if isinstance(one, types.CodeType)]
+        inner += [(code, names) for code in inside if (id(code), id(names)) not in known]
+        known.update((id(code), id(names)) for code in inside)
+    return (code for at, (code, names) in codes.items() if at not in known and not watch.is_of_tuple(code, names))
 
 
 def handles_none() -> bool:

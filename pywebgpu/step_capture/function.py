@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import sys
 import threading
+import types
 import warnings
 from collections import Counter, OrderedDict
 from collections.abc import Callable
@@ -17,8 +18,9 @@ from typing import Any
 from pywebgpu.ir.graph import thread_state
 from pywebgpu.settings import settings
 from pywebgpu.step_capture import audit, names, signature, step
-from pywebgpu.step_capture.builder import Builder, CapturedCall
+from pywebgpu.step_capture.builder import Builder
 from pywebgpu.step_capture.capture import capture_state
+from pywebgpu.step_capture.captured_call import CapturedCall
 from pywebgpu.step_capture.signature import Call
 from pywebgpu.step_capture.step import Step
 from pywebgpu.tensor.base import TensorBase
@@ -55,8 +57,8 @@ class Compiled:
     """
 
     def __init__(self, function: Callable[..., object]) -> None:
+        functools.update_wrapper(self, function, updated=("__dict__",) * isinstance(function, types.FunctionType))
         self.function = function
-        functools.update_wrapper(self, function, updated=())
         self.counters: Counter[str] = Counter(captures=0, replays=0, recompiles=0, audits=0, differences=0)
         self.reasons: list[str] = []
         self.captures: dict[str, TensorBase] = {}
@@ -160,6 +162,9 @@ class Compiled:
         builder = Builder(call, free, guarded=guarded, dry=dry)
         try:
             captured = builder.record(self.function)
+        except TypeError:  # What stands for several values may be no float to a function: it is one from now on.
+            builder.told |= bool(free)
+            raise
         finally:
             variants.told = bool(variants.told) or builder.told
         self.counters["captures"] += not dry

@@ -115,8 +115,18 @@ def hides(kind: type) -> bool:
 def is_constant(value: object) -> bool:
     """Whether an object can be handed out again and again: nobody can change it, and it was not made by a call."""
     kind = type(value)
-    if kind in EXACT or kind in FREE or kind is slice or is_a(value, (type, types.ModuleType, Enum, *STATELESS)):
+    if kind is slice:
+        return all(map(is_constant, (value.start, value.stop, value.step)))  # type: ignore[attr-defined]
+    if is_a(value, type):
+        return origin_of(value) is not USER
+    if is_a(value, types.ModuleType):
+        return sys.modules.get(name_of(value)) is value
+    if is_a(value, (types.BuiltinFunctionType, types.MethodWrapperType)):
+        return value.__self__ is None or is_a(value.__self__, types.ModuleType)
+    if kind in EXACT or kind in FREE or is_a(value, STATELESS):
         return True
+    if is_a(value, Enum):
+        return origin_of(kind) is not USER
     if origin_of(kind) is INTERNAL:
         return not (hasattr(value, "__dict__") or signature.slots(kind)) or is_frozen(kind)
     return kind.__name__ in CONSTANT.get(kind.__module__, ()) and kind.__name__ not in ("object", "SimpleNamespace")

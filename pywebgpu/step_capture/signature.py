@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import types
 from collections import deque
-from collections.abc import Callable, Collection, Hashable
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
 from math import copysign
@@ -336,6 +336,12 @@ def is_number(value: object) -> TypeGuard[float]:
     """A float that a step may read anew in each run: Python's own, or one of NumPy's."""
     kind = type(value)
     return kind is float or kind in FREE or (is_a(value, float) and kind.__module__ == "numpy")
+
+
+def firsts(values: Sequence[object]) -> list[int]:
+    """For each of several values, the place of the first that is the same object."""
+    places: dict[int, int] = {}
+    return [places.setdefault(id(value), at) for at, value in enumerate(values)]
 
 
 def is_array(value: object) -> TypeGuard[Array]:

@@ -12,8 +12,8 @@ from pywebgpu.runtime.executor import Run
 from pywebgpu.runtime.storage import Storage, whole_of
 from pywebgpu.step_capture import guards, signature
 from pywebgpu.step_capture.bindings import Given, GivenContainer, GradientOf, Made, Replays, Source, Taker
-from pywebgpu.step_capture.builder import CapturedCall
 from pywebgpu.step_capture.capture import Capture, capture_state
+from pywebgpu.step_capture.captured_call import CapturedCall
 from pywebgpu.step_capture.free_number import FREE
 from pywebgpu.step_capture.gradients import UNCHANGED, GivenGradients, NewGradients
 from pywebgpu.step_capture.host_program import Bound, Changed, is_same
@@ -42,6 +42,7 @@ class Step:
     numbers: by argument, the floats that it is for; the others are free.
     number_indices: where in the host program the numbers of the Program are.
     known: what the signature tells apart by identity, so that it has to stay.
+    firsts: which of the numbers are the same object, where its code asks for that.
     aliases: the containers among the arguments, by id and number, that its code also sees in another way.
     """
 
@@ -66,6 +67,7 @@ class Step:
     known: tuple[Any, ...]
     aliases: list[tuple[int, int]]
     outline: Any
+    firsts: list[int] | None
     now: Replays
 
     def home(self, kind: Source | Taker) -> Storage | Buffer | None:
@@ -119,6 +121,7 @@ def made(captured: CapturedCall, current: list[Call], free: frozenset[int], *, d
         known=tuple(captured.call.kept),
         aliases=_aliases(captured.call, captured.around),
         outline=captured.call.outline(),
+        firsts=signature.firsts(captured.call.numbers) if captured.around.by_identity else None,
         now=Replays(current, captured.around),
     )
 
@@ -170,6 +173,8 @@ def unfit(step: Step, call: Call) -> str | None:
             return "an argument is, or no longer is, a tensor that it also knows in another way"
     if call.containers and _aliases(call, step.now.surroundings) != step.aliases:
         return "an argument is, or no longer is, a container that it also knows in another way"
+    if step.firsts is not None and signature.firsts(call.numbers) != step.firsts:
+        return "equal numbers are, or no longer are, the same object"
     if not step.given_gradients.are_apart(step.state):
         return "a gradient shares its memory with another tensor"
     return None

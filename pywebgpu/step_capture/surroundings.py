@@ -147,6 +147,9 @@ class Surroundings:
     reasons: why they cannot speak for all that the call could see.
     met: ids of all that was met. tensors, containers: of those among it. codes: the code that ran, with its globals.
     library: code of the standard library that ran and looks into what it is given.
+    beside: the library's code that ran, as in `codes`.
+    by_identity: code that ran asks whether two values are one.
+    tells: something was met that tells a number which stands for several values from Python's own.
     n_looks: how often something had changed, and they were looked at one by one.
     """
 
@@ -157,6 +160,9 @@ class Surroundings:
     met: frozenset[int]
     codes: dict[tuple[int, int], Any]
     library: set[types.CodeType] = field(default_factory=set)
+    beside: dict[tuple[int, int], Any] = field(default_factory=dict)
+    tells: bool = False
+    by_identity: bool = False
     n_looks: int = 0
     _fast: Callable[[], bool] | None = None
 

@@ -20,7 +20,7 @@ import types
 import warnings
 import weakref
 from collections import defaultdict, deque
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from typing import Any
 
 from pywebgpu.step_capture import counting, kinds, signature, watch
@@ -51,6 +51,7 @@ CONTAINERS = (*signature.CONTAINERS, set, frozenset, deque, types.MappingProxyTy
 LARGEST = 1000  # items of a container that are looked at
 BYTES = 1 << 16  # of an array that are looked at
 MOST = 50_000  # entries in all
+META = "a metaclass"
 
 
 def survey(roots: list[tuple[str, Any]], watched: Watch, capture: Capture, tensors: list[TensorBase]) -> Surroundings:
@@ -75,9 +76,11 @@ class _Walk:
     ) -> None:
         self.capture, self.has_views = capture, has_views
         self.codes, self.library, self.has_warned = watched.codes, watched.library, watched.has_warned
+        self.beside = watched.beside
         self.by_identity = any(watch.asks_for_identity(code) for code, _ in watched.codes.values())
         self.names, self.is_dynamic = names, is_dynamic
         self.more: set[str] = set()
+        self.tells = False  # what tells a free number from Python's own is met
         codes = [code for code, _ in watched.codes.values()]
         loads = [*map(watch.loads_of, codes)]
         self.passed = frozenset().union(*(one.passed for one in loads))
@@ -101,6 +104,8 @@ class _Walk:
         self.waiting.extend(roots)
         for code, names in self.codes.values():
             self._globals(code, names)
+        for code, names in self.beside.values():
+            self._note(str(names.get("__name__")), Lookup(names.get, sorted(watch.globals_of(code)[0] & names.keys())))
         if self.has_warned:
             self._note("warnings", Facts("its filters", lambda: tuple(warnings.filters)))
         if self.sees_handled:
@@ -116,6 +121,7 @@ class _Walk:
             )
         while self.waiting and self.size <= MOST:
             title, value = self.waiting.popleft()
+            self.tells |= id(value) in watch.TELLERS and title != META
             if type(value) not in EXACT and id(value) not in self.met:
                 self.met[id(value)] = value
                 self._meet(title, value)
@@ -125,13 +131,24 @@ class _Walk:
             self._refuse("it reads variables of other calls")
         if self.has_views and "_base" in self.names | self.texts:
             self._refuse("it reads the base of a tensor that it is given")
-        for code in self._unknown():
+        for code in counting.unknown(self.codes, self.found):
             self._refuse(f"where it finds {watch.name_of(code)} is not known")
         containers = frozenset(
             at for at, one in self.met.items() if signature.is_container(one) or type(one) in signature.MUTABLE
         )
         met = frozenset(self.met)
-        return Surroundings(self.entries, self.reasons, self.tensors, containers, met, self.codes, self.library)
+        return Surroundings(
+            self.entries,
+            self.reasons,
+            self.tensors,
+            containers,
+            met,
+            self.codes,
+            library=self.library,
+            beside=self.beside,
+            tells=self.tells,
+            by_identity=self.by_identity,
+        )
 
     def _refuse(self, reason: str) -> None:
         if reason not in self.reasons:
@@ -139,19 +156,6 @@ class _Walk:
 
     def _sees(self, name: object) -> bool:
         return self.is_dynamic or name in self.names
-
-    def _unknown(self) -> Iterator[types.CodeType]:
-        """Code that ran and is neither of a function that was met nor inside of other code that ran."""
-        known = set(self.found)
-        inner = [*self.codes.values()]
-        while inner:
-            outer, names = inner.pop()
-            inside = [one for one in outer.co_consts if isinstance(one, types.CodeType)]
-            inner += [(code, names) for code in inside if (id(code), id(names)) not in known]
-            known.update((id(code), id(names)) for code in inside)
-        return (
-            code for at, (code, names) in self.codes.items() if at not in known and not watch.is_of_tuple(code, names)
-        )
 
     def _note(
         self, title: str, look: Callable[[], tuple[list[Any], list[Any]]], wanted: Callable[[Any], bool] | None = None
@@ -168,6 +172,10 @@ class _Walk:
         wanted, imported = watch.globals_of(code)
         self._look_up("", names, wanted)
         self._look_up("", counting.builtins_of(names), [name for name in wanted if name not in names])
+        unnamed = {"__import__"} if imported else set()
+        if watch.loads_of(code).makes_classes:
+            unnamed.add("__build_class__")
+        self._note("", Lookup(counting.builtins_of(names).get, sorted(unnamed)))
         if imported:
             package = names.get("__package__") or ""
             self._look_up("sys.modules", sys.modules, watch.modules_of(imported, package))
@@ -266,6 +274,8 @@ class _Walk:
                 self.waiting.extend(cells)
             if origin is INTERNAL:
                 self._state_of(function)
+            if origin is INTERNAL or at in self.beside:
+                self._attributes(title, function, ["__code__", "__defaults__", "__kwdefaults__"])
         if origin is USER or function.__dict__:
             if function.__dict__ or self.is_dynamic:
                 self._attributes(title, function, ["__dict__"])
@@ -294,7 +304,7 @@ class _Walk:
             where = kinds.origin_of(base)
             if where is USER:
                 self._attributes(base.__name__, base, ["__mro__", *filter(self._sees, ("__name__", "__qualname__"))])
-                self.waiting.append((type(base).__name__, type(base)))
+                self.waiting.append((META, type(base)))
                 own = type.__getattribute__(base, "__dict__")
                 entry = self._note(base.__name__, Mapping(own), counting.of_class(own, names))
                 self._go_on(entry, are_named=True)
@@ -411,7 +421,8 @@ class _Walk:
                 kinds.origin_of(base) is not USER and base.__name__ not in counting.BASES for base in mro(kind)
             )
             ignored = {one for one in counting.MANAGED if "param_groups" in names and not self._sees(one)}
-            self._names_of(title, names, are_all_wanted=is_read_here, ignored=ignored)
+            also = counting.of_modules(kind) if "_modules" in names else frozenset()
+            self._names_of(title, names, are_all_wanted=is_read_here, ignored=ignored, also=also)
         self._slots_of(title, value)
 
     def _slots_of(self, title: str, value: object, ignored: Collection[str] = ()) -> None:
@@ -426,19 +437,20 @@ class _Walk:
             return
         if kind.__name__ == "Compiled":
             self._attributes(title, value, ["function"])
+            self._names_of(title, value.__dict__, ignored=value.__dict__.keys() - self.names)
             return
         if kinds.is_frozen(kind) and not hasattr(value, "__dict__"):
             return
         own = getattr(value, "__dict__", {})
         if "param_groups" in own:
             read = own.keys() - (counting.MANAGED - self.names)
-        elif "get_last_lr" in self._methods(kind):  # A capture reads the rates of schedules anew.
+        elif "get_last_lr" in counting.methods(kind):  # A capture reads the rates of schedules anew.
             read = own.keys() & self.names
         else:
             read = own.keys()
         if any(home is own for home in self.capture.homes):  # Each run does again what changes it.
             read = set()
-        names = {*read, *self.names & self._methods(kind)} - self.capture.reads_anew(own)
+        names = {*read, *self.names & counting.methods(kind)} - self.capture.reads_anew(own)
         self._go_on(self._note(title, Lookup(own.get, sorted(names))))  # `optimizer.step = ...`, `schedule.last_epoch`
         self._note(title, Class(value))
         self.waiting.append((kind.__name__, kind))
@@ -451,9 +463,6 @@ class _Walk:
         elif kind.__module__.startswith("pywebgpu.data"):
             self._refuse(f"{title} is a {kind.__name__}, whose state cannot be looked at")
 
-    def _methods(self, kind: type) -> set[str]:
-        return {name for base in mro(kind) for name, one in vars(base).items() if callable(one)}
-
     def _attributes(self, title: str, thing: object, names: list[str]) -> None:
         entry = self._note(title, Attributes(thing, names))
         for name, value in zip(names, entry.values, strict=True):
@@ -464,11 +473,17 @@ class _Walk:
                 self.waiting.append((title if inner else f"{title}.{name}", value))
 
     def _names_of(
-        self, title: str, names: dict[str, Any], *, are_all_wanted: bool = False, ignored: Collection[str] = ()
+        self,
+        title: str,
+        names: dict[str, Any],
+        *,
+        are_all_wanted: bool = False,
+        ignored: Collection[str] = (),
+        also: frozenset[str] = frozenset(),
     ) -> None:
         """The attributes of an object, of which those count that code can name."""
         self.met[id(names)] = names
-        wanted = None if self.is_dynamic or are_all_wanted else functools.partial(counting.may_read, self.names)
+        wanted = None if self.is_dynamic or are_all_wanted else functools.partial(counting.may_read, self.names | also)
         self._go_on(self._note(title, Mapping(names), wanted), ignored, are_named=not are_all_wanted)
 
     def _go_on(self, entry: Entry, ignored: Collection[str] = (), *, are_named: bool = False) -> None:

@@ -150,7 +150,10 @@ LOOKING = frozenset(
     ]
 )
 # Code that calls one of these can tell a number that stands for several values from Python's own, or refuses it.
-TELLING = frozenset({"__class__", "dumps", "Decimal", "timedelta", "ldexp"})
+TELLING = frozenset(
+    {"__class__", "dumps", "Decimal", "timedelta", "ldexp", "result_type", "can_cast", "min_scalar_type"}
+)
+NUMBERS = frozenset({"float", "int"})  # whose methods, called as functions, take their own objects alone
 TELLING_BUILTINS = frozenset({"type", "sum"} if CORRECTED else {"type"})
 TELLERS = frozenset(map(id, (type, json.dumps, decimal.Decimal, datetime.timedelta, math.ldexp, *((sum,) * CORRECTED))))
 FILES = frozenset({"_io", "io", "posix", "nt", "mmap", "_socket", "_ssl"})
@@ -218,7 +221,7 @@ def tells_numbers_apart(code: CodeType) -> bool:
     """Whether code may see that a number is a free one. A name of a builtin may also be one of an attribute."""
     if code.co_filename == "<string>" and code.co_name in GENERATED:
         return False
-    if not TELLING.isdisjoint(code.co_names):
+    if not TELLING.isdisjoint(code.co_names) or any(before in NUMBERS for before, _ in loads_of(code).after):
         return True
     return not (TELLING_BUILTINS.isdisjoint(code.co_names) or TELLING_BUILTINS.isdisjoint(globals_of(code)[0]))
 
@@ -254,6 +257,7 @@ class Loads:
     passed: frozenset[str]
     after: frozenset[tuple[str, str]]
     sees_handled: bool
+    makes_classes: bool
 
 
 @functools.lru_cache(1024)
@@ -275,7 +279,8 @@ def loads_of(code: CodeType) -> Loads:
         before = step.argval if is_load else ""
         is_callee = step.opname == "PUSH_NULL" or (is_callee and goes_on)
         sees_handled |= step.opname == "RAISE_VARARGS" and step.arg == 0
-    return Loads(frozenset(passed), frozenset(after), sees_handled)
+    makes_classes = any(step.opname == "LOAD_BUILD_CLASS" for step in steps)
+    return Loads(frozenset(passed), frozenset(after), sees_handled, makes_classes)
 
 
 @functools.lru_cache(1024)
@@ -345,6 +350,7 @@ class Watch:
 
     codes: the user's code that ran, with the globals that it saw, by the ids of both.
     library: code of the standard library that the user's code called and that looks into what it is given.
+    beside: all code of it that was called so, as in `codes`.
     reasons: why guards cannot speak for all that the call did; empty where they can.
     has_warned: this package did, for the program.
     """
@@ -354,6 +360,7 @@ class Watch:
         which stands for several values from Python's own."""
         self.codes: dict[tuple[int, int], tuple[CodeType, dict[str, Any]]] = {}
         self.library: set[CodeType] = set()
+        self.beside: dict[tuple[int, int], tuple[CodeType, dict[str, Any]]] = {}
         self.reasons: list[str] = []
         self.has_warned = False
         self._is_paused, self._tells = is_paused, tells
@@ -396,8 +403,10 @@ class Watch:
             elif not (_is_internal(frame.f_back) or self._is_paused() or _is_importing(frame)):
                 if not _is_pure_module(module):
                     self._note(f"it runs {module}.{name_of(code)}")
-                elif module.partition(".")[0] in LOOKING:
-                    self._look(code)
+                else:
+                    self.beside[at] = code, frame.f_globals
+                    if module.partition(".")[0] in LOOKING:
+                        self._look(code)
 
     def _look(self, code: CodeType) -> None:
         if code not in self.library:

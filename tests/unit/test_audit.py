@@ -155,7 +155,8 @@ class Blind:
     tensors: frozenset[int] = frozenset()
     library: frozenset[Any] = frozenset()
     n_looks = 0
-    codes: dict[int, Any] = {}  # noqa: RUF012
+    codes: dict[Any, Any] = {}  # noqa: RUF012
+    beside: dict[Any, Any] = {}  # noqa: RUF012
 
     def changed(self) -> None:
         return None
