@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from pywebgpu import dtypes, factorization, linalg, lu_factors, return_types
 from pywebgpu.tensor import create, outputs
+from pywebgpu.tensor.memory_format import by_columns
 from pywebgpu.tensor.methods import named_by_numpy
 from pywebgpu.tensor.pointwise import where
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 @named_by_numpy
 @outputs.writable("linalg.cholesky_ex")
+@by_columns
 def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> tuple[Tensor, ...]:
     """As cholesky, with 0 for each matrix, or the order of its first leading minor that is not positive definite."""
     try:
@@ -40,6 +42,7 @@ def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -
 
 @named_by_numpy
 @outputs.writable("linalg.inv_ex")
+@by_columns
 def inv_ex(A: Tensor, *, check_errors: bool = False) -> tuple[Tensor, ...]:
     """The inverse, with 0 for each matrix, or the number of its first pivot that is 0."""
     try:
@@ -55,6 +58,7 @@ def inv_ex(A: Tensor, *, check_errors: bool = False) -> tuple[Tensor, ...]:
 
 @named_by_numpy
 @outputs.writable("linalg.solve_ex")
+@by_columns
 def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> tuple[Tensor, ...]:
     """As solve, with 0 for each matrix, or the number of its first pivot that is 0."""
     try:

@@ -13,6 +13,7 @@ from pywebgpu import dtypes, factorization, return_types
 from pywebgpu.autograd.function import Function, FunctionCtx
 from pywebgpu.errors import ShapeError
 from pywebgpu.tensor import functions, outputs
+from pywebgpu.tensor.memory_format import by_columns
 from pywebgpu.tensor.methods import named_by_numpy
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ class _Solve(Function):
 
 @named_by_numpy
 @outputs.writable("linalg.ldl_factor_ex")
+@by_columns
 def ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = False) -> tuple[Tensor, ...]:
     """L and D of A = L D L^T (or L^H) in one matrix, the exchanges, and the number of the first block that is 0."""
     factorization.require("torch.linalg.ldl_factor_ex", A, square=True)
@@ -73,6 +75,7 @@ def ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = Fa
 
 @named_by_numpy
 @outputs.writable("linalg.ldl_factor")
+@by_columns
 def ldl_factor(A: Tensor, *, hermitian: bool = False) -> tuple[Tensor, ...]:
     """As ldl_factor_ex; a block of D that is 0 raises."""
     found = ldl_factor_ex(A, hermitian=hermitian, check_errors=True)[:2]
@@ -81,6 +84,7 @@ def ldl_factor(A: Tensor, *, hermitian: bool = False) -> tuple[Tensor, ...]:
 
 @named_by_numpy
 @outputs.writable("linalg.ldl_solve")
+@by_columns
 def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False) -> Tensor:
     """X of A X = B by A's factors of ldl_factor. Shapes: LD (..., n, n), pivots (..., n), B (..., n, k)."""
     factorization.require("torch.linalg.ldl_solve", LD, square=True)

@@ -15,6 +15,7 @@ from pywebgpu.errors import ShapeError
 from pywebgpu.tensor import create, limits, outputs
 from pywebgpu.tensor.apply import apply, aten, called
 from pywebgpu.tensor.base import TensorBase
+from pywebgpu.tensor.memory_format import by_columns
 from pywebgpu.tensor.methods import also_named, named_by_numpy
 from pywebgpu.tensor.pointwise import where
 
@@ -167,6 +168,7 @@ def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
 
 
 @writable
+@by_columns
 def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     """The lower triangular L of A = L L^H, or its conjugate transpose."""
     factorization.require("linalg.cholesky", A, square=True)
@@ -176,6 +178,7 @@ def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
 
 @writable
 @aten("linalg_inv_ex")
+@by_columns
 def inv(A: Tensor) -> Tensor:
     """The inverse of a square matrix."""
     factorization.require("linalg.inv", A, square=True)
@@ -201,6 +204,7 @@ def slogdet(A: Tensor) -> tuple[Tensor, ...]:
 
 @writable
 @aten("linalg_solve_ex")
+@by_columns
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     """X of A X = B, or of X A = B. Shapes: A (..., n, n), B (..., n, k) or (..., n)."""
     factorization.require("linalg.solve", A, square=True)
@@ -221,6 +225,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
 
 
 @writable
+@by_columns
 def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
     """As solve, for a triangular A."""
     factorization.require("linalg.solve_triangular", A, square=True)
@@ -236,6 +241,7 @@ def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, un
 
 
 @writable
+@by_columns
 def qr(A: Tensor, mode: str = "reduced") -> tuple[Tensor, ...]:
     """Q and R; mode "complete" has a square Q, mode "r" no Q at all."""
     factorization.require("linalg.qr", A)
@@ -264,6 +270,7 @@ def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
 
 
 @writable
+@by_columns
 def eigh(A: Tensor, UPLO: str = "L") -> tuple[Tensor, ...]:
     """Eigenvalues, ascending, and eigenvectors of a symmetric or Hermitian matrix."""
     factorization.require("linalg.eigh", A, square=True)
@@ -341,6 +348,7 @@ def matrix_exp(A: Tensor) -> Tensor:
 @named_by_numpy
 @outputs.writable("linalg.lstsq")
 @aten("linalg_lstsq")
+@by_columns
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> tuple[Tensor, ...]:
     """X that makes |A X - B| least, by the pseudoinverse.
 
@@ -416,6 +424,7 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:
 
 
 @writable
+@by_columns
 def eig(A: Tensor) -> tuple[Tensor, ...]:
     """Eigenvalues and eigenvectors of any square matrix: complex64, or complex128 of double precision."""
     factorization.require("linalg.eig", A, square=True)

@@ -14,6 +14,7 @@ from pywebgpu.errors import ShapeError
 from pywebgpu.linalg import writable
 from pywebgpu.tensor import create, functions, outputs
 from pywebgpu.tensor.apply import aten
+from pywebgpu.tensor.memory_format import by_columns
 from pywebgpu.tensor.methods import also_named, named_by_numpy
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ def _over(x: Tensor, U: Tensor) -> Tensor:
 
 @writable
 @aten("linalg_lu_factor_ex")
+@by_columns
 def lu_factor(A: Tensor, *, pivot: bool = True) -> tuple[Tensor, ...]:
     """L below the diagonal and U above in one matrix, and the exchanges of rows. A pivot of 0 is a RuntimeError."""
     *found, info = lu_factor_ex(A, pivot=pivot)
@@ -93,6 +95,7 @@ def lu_factor(A: Tensor, *, pivot: bool = True) -> tuple[Tensor, ...]:
 
 
 @outputs.writable("linalg.lu_factor_ex")
+@by_columns
 def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> tuple[Tensor, ...]:
     """As lu_factor, with the number of the first pivot that is 0, or 0."""
     factorization.require("linalg.lu_factor", A)
@@ -148,6 +151,7 @@ def _permutation(pivots: Tensor, m: int, like: Tensor) -> Tensor:
 
 @outputs.writable("linalg.lu_solve")
 @aten("linalg_lu_solve")
+@by_columns
 def solve_factored(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
     """linalg.lu_solve: X of A X = B by A's LU factors, or of X A = B, or with the transpose of A."""
     if not left:
@@ -173,6 +177,7 @@ def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
 @named_by_numpy
 @outputs.writable()
 @aten("triangular_solve")
+@by_columns
 def triangular_solve(
     b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> tuple[Tensor, Tensor]:
@@ -199,6 +204,7 @@ def lu(
 
 @named_by_numpy
 @outputs.writable()
+@by_columns
 def geqrf(input: Tensor) -> tuple[Tensor, Tensor]:
     """R above the diagonal, the vectors of Householder's reflections below; and their factors."""
 
@@ -215,6 +221,7 @@ def geqrf(input: Tensor) -> tuple[Tensor, Tensor]:
 @also_named(input2="tau", input3="other")
 @named_by_numpy
 @outputs.writable()
+@by_columns
 def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
     """The product of the Q of reflections, or its transpose, and a matrix."""
     side = -2 if left else -1
@@ -241,6 +248,7 @@ def _reflected(input: Tensor, tau: Tensor, other: Tensor, *, transpose: bool) ->
 @named_by_numpy
 @outputs.writable("linalg.householder_product")
 @aten("linalg_householder_product")
+@by_columns
 def householder_product(A: Tensor, tau: Tensor) -> Tensor:
     """The first columns of the Q of reflections."""
     if A.ndim < 2 or A.shape[-2] < A.shape[-1] or A.shape[-1] < tau.shape[-1] or A.shape[:-2] != tau.shape[:-1]:

@@ -9,6 +9,7 @@ from pywebgpu.special.elementwise import real
 from pywebgpu.tensor import outputs
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.functions import where
+from pywebgpu.tensor.memory_format import kept
 
 if TYPE_CHECKING:
     from pywebgpu.tensor.tensor import Tensor
@@ -35,7 +36,7 @@ def _family(name: str, text: str, first: First, following: Next, shift: bool = F
             found = where(degree >= k, last, found)
         if "hermite" in name:
             found = where(degree > HERMITE_MOST, float("nan"), found)
-        return outputs.finished(f"special.{name}", found.to(dtype), out, input, n)
+        return outputs.finished(f"special.{name}", kept(found.to(dtype), input, n), out, input, n)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"{text} of degree n."

@@ -60,7 +60,7 @@ class ConversionMethods(InplaceMethods):
         device, dtype, copy = _target(*args, **options)
         if "memory_format" in options:
             plain = self.to(*args, **{name: value for name, value in options.items() if name != "memory_format"})
-            return plain._formatted(options["memory_format"])
+            return plain._formatted(options["memory_format"], is_new=plain is not self)
         moved: ConversionMethods = self
         if dtype is not None and dtype is not self.dtype:
             if self._storage.device.target.wgsl and device is None:
@@ -77,10 +77,11 @@ class ConversionMethods(InplaceMethods):
             return self.clone() if copy else moved  # type: ignore[return-value]
         return same(moved, self) if self._path else moved  # type: ignore[return-value]
 
-    def _formatted(self, memory_format: object) -> Tensor:
-        """The tensor itself where it counts as one of a memory format, else a copy."""
+    def _formatted(self, memory_format: object, *, is_new: builtins.bool = False) -> Tensor:
+        """The tensor itself where it counts as one of a memory format, else a copy. is_new: it lies in that order."""
         order = layout.order_of(memory_format, self.shape)
-        if str(memory_format) == "torch.preserve_format" or order == suggested(self):
+        is_right = not (is_new and self._path) and order == suggested(self)
+        if str(memory_format) == "torch.preserve_format" or is_right:
             return self  # type: ignore[return-value]
         return self.clone(memory_format=memory_format)
 

@@ -16,11 +16,15 @@ from pywebgpu.tensor.tensor import Tensor
 _S = TypeVar("_S", bound=Tensor)
 
 
+def _row_major(view: Tensor) -> Tensor:
+    return view.clone(memory_format="torch.contiguous_format")
+
+
 def _copying(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     def function(input: Tensor, *args: Any, out: outputs.Output | None = None, **options: Any) -> object:
         found = method(input, *args, **options)
-        copies = tuple(part.clone() for part in found) if isinstance(found, tuple) else found.clone()
+        copies: Any = tuple(map(_row_major, found)) if isinstance(found, tuple) else _row_major(found)
         return outputs.finished(f"{name}_copy", copies, out, input)
 
     function.__name__ = function.__qualname__ = f"{name}_copy"

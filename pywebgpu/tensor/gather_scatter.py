@@ -18,6 +18,7 @@ from pywebgpu.shapes import broadcast
 from pywebgpu.tensor import index, overlap
 from pywebgpu.tensor.apply import apply, aten, called
 from pywebgpu.tensor.base import TensorBase
+from pywebgpu.tensor.memory_format import laid_out, same
 from pywebgpu.tensor.methods import aliased, also_named, named, node_of, operand
 from pywebgpu.tensor.reshaping import ReshapingMethods
 
@@ -154,7 +155,8 @@ class GatherScatterMethods(index.Subscripts, ReshapingMethods):
 
     def put(self, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
         """A copy in which flattened out[index[i]] = source[i], or += with accumulate."""
-        return apply(scattering.put_flat, self, index, source, accumulate=accumulate)
+        made = apply(scattering.put_flat, self, index, source, accumulate=accumulate)
+        return same(made, self) if self._path else made
 
     put_ = _form(put)
 
@@ -192,7 +194,7 @@ class GatherScatterMethods(index.Subscripts, ReshapingMethods):
         lines = [indexing.shaped(part, (count, 1)) for part in masks.coordinates(positions, shape)]
         if not lines:
             return self._new(pointwise.full(0, Spec((count, 0), dtypes.int64)), device)
-        return self._new(ops.cat(*lines, axis=1), device)
+        return laid_out(self._new(ops.cat(*lines, axis=1), device), (1, max(count, 1)))
 
     def argwhere(self) -> Tensor:
         """As nonzero."""

@@ -20,11 +20,12 @@ from pywebgpu.errors import DTypeError, RangeError, ShapeError
 from pywebgpu.ir.graph import Node, Spec, thread_state
 from pywebgpu.ops import indexing as ops
 from pywebgpu.ops import movement, pointwise
-from pywebgpu.shapes import Shape
+from pywebgpu.shapes import Shape, broadcast_all, strides
 from pywebgpu.step_capture.free_number import NUMBERS
-from pywebgpu.tensor import conversion, from_data, overlap, transfer
+from pywebgpu.tensor import conversion, from_data, memory_format, overlap, transfer
 from pywebgpu.tensor.apply import called
 from pywebgpu.tensor.base import TensorBase
+from pywebgpu.tensor.layout import strides_of
 from pywebgpu.tensor.view import Path
 
 if TYPE_CHECKING:
@@ -70,7 +71,8 @@ class Subscripts(TensorBase):
             if key._storage.device is self._storage.device and self.ndim:
                 rows = key._node
                 if rows.spec.dtype is dtypes.int64 and rows.spec.shape:
-                    return self._new(indexing.get(self._node, (0,), (rows,), 0), key._storage.device)
+                    made = self._new(indexing.get(self._node, (0,), (rows,), 0), key._storage.device)
+                    return _laid_out(made, self, (0,), (rows,), 0) if self._path else made
         elif type(key) is int or type(key) is slice:
             shape = self._spec_node().spec.shape
             if shape:
@@ -81,6 +83,8 @@ class Subscripts(TensorBase):
             return view if view is not self else self._view(movement.reshape, shape=tuple(self.shape))  # type: ignore[return-value]
         positions = _positions(found, self._storage.device)
         made = self._new(indexing.get(view._node, *positions), self._storage.device)
+        if view._path:
+            _laid_out(made, view, *positions)
         if not any(node.spec.shape for node in positions[1]):
             made._selected = lambda part: view._assign(indexing.put(view._node, *positions, part._node))
         return made
@@ -117,7 +121,8 @@ class Subscripts(TensorBase):
             return counts.ne(0)
         positions = _positions(found, self._storage.device)
         written = indexing.put(_view(self, found)._node, *positions, node, accumulate=accumulate)
-        return called(self._new(indexing.shaped(written, tuple(self.shape)), self._storage.device), "aten::index_put")
+        made = self._new(indexing.shaped(written, tuple(self.shape)), self._storage.device)
+        return called(memory_format.same(made, self) if self._path else made, "aten::index_put")
 
     def index_put_(self, indices: Sequence[Tensor | None], values: Operand, accumulate: bool = False) -> Self:
         """index_put, written into this tensor."""
@@ -324,6 +329,16 @@ def _raise_mask(mask: Shape, offset: int, shape: Shape, axis: int) -> None:
         f"The shape of the mask {list(mask)} at index {offset} does not match the shape of the indexed tensor "
         f"{list(shape)} at index {axis + offset}"
     )
+
+
+def _laid_out(made: Tensor, view: TensorBase, axes: Sequence[int], indices: Sequence[Node], at: int) -> Tensor:
+    """What was read at index tensors, in memory in the order of what it was read from."""
+    lead = broadcast_all([node.spec.shape for node in indices])
+    steps = [step for axis, step in enumerate(strides_of(view)[0]) if axis not in axes]
+    read = (*steps[:at], *(0 for _ in lead), *steps[at:])
+    rows = (*(0 for _ in steps[:at]), *strides(lead), *(0 for _ in steps[at:]))
+    shape = tuple(made.shape)
+    return memory_format.laid_out(made, memory_format.elementwise(shape, ((shape, read), (shape, rows))))
 
 
 # The two parts

@@ -7,10 +7,11 @@ layout.laid_out), so that stride(), is_contiguous(), view() and as_strided() say
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache, partial, wraps
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+from pywebgpu.dtypes import Kind
 from pywebgpu.ir.graph import Composite, Custom, Generator, Leaf, Movement, Node, Pointwise, Structural
 from pywebgpu.ops import movement, reduction
 from pywebgpu.shapes import Shape, strides
@@ -22,6 +23,8 @@ from pywebgpu.tensor.view import Path
 if TYPE_CHECKING:
     from pywebgpu.tensor.tensor import Tensor
 
+P = ParamSpec("P")
+R = TypeVar("R")
 Operand = tuple[Shape, Shape]  # shape and strides
 NUMBER: Operand = ((), ())
 
@@ -59,6 +62,22 @@ def laid_out(made: TensorBase, steps: Shape | None) -> Tensor:
     if steps is not None and not made._path and steps != strides(node.spec.shape):
         made._path, made._cached = ((layout.laid_out, {"strides": steps}),), (made._storage.version, node)
     return made  # type: ignore[return-value]  # Tensors are of that class.
+
+
+def by_columns(function: Callable[P, R]) -> Callable[P, R]:
+    """The matrices that a function gives lie column by column, as LAPACK writes them."""
+
+    @wraps(function)
+    def call(*args: P.args, **options: P.kwargs) -> R:
+        result = function(*args, **options)
+        first: Any = next(iter((*args, *options.values())))
+        for made in result if isinstance(result, tuple) else (result,):
+            if isinstance(made, TensorBase) and made.ndim >= first.ndim and made.dtype.kind is Kind.FLOAT:
+                rank = made.ndim
+                laid_out(made, of_order(tuple(made.shape), (*range(rank - 2), rank - 1, rank - 2)))
+        return result
+
+    return call
 
 
 def of_order(shape: Shape, order: Sequence[int]) -> Shape:

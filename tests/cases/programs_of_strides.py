@@ -54,9 +54,19 @@ OF_ONE = {
     "parameter": lambda torch, v: torch.nn.Parameter(v),
     "masked_fill": lambda torch, v: v.masked_fill(v > 1, 0.0),
     "scatter": lambda torch, v: v.scatter(0, torch.zeros_like(v).long(), 1.0),
+    "rows": lambda torch, v: v[torch.tensor([1, 0])],
+    "columns": lambda torch, v: v[:, torch.tensor([1, 0, 1])],
+    "pairs": lambda torch, v: v[torch.tensor([[1, 0]]), torch.tensor([[0, 1]])],
+    "put": lambda torch, v: v.put(torch.tensor([0, 1]), v.new_ones(2)),
+    "index_put": lambda torch, v: v.index_put((torch.tensor([0, 1]),), v.new_ones(())),
+    "nonzero": lambda torch, v: v.nonzero(),
+    "view_copy": lambda torch, v: torch.transpose_copy(v, 0, 1),
+    "doubled": lambda torch, v: v.half(memory_format=torch.contiguous_format),
     "gather": lambda torch, v: v.gather(0, torch.zeros_like(v).long()),
 }
 OF_PICTURES = {
+    "bicubic": lambda F, v: F.interpolate(v, scale_factor=2, mode="bicubic"),
+    "antialias": lambda F, v: F.interpolate(v, scale_factor=0.5, mode="bilinear", antialias=True),
     "max_pool": lambda F, v: F.max_pool2d(v, 2),
     "indices": lambda F, v: F.max_pool2d(v, 2, return_indices=True)[1],
     "avg_pool": lambda F, v: F.avg_pool2d(v, 2),
@@ -163,3 +173,15 @@ def gradients_flow_through_results_of_other_layouts(torch, x, say):
     turned.retain_grad()
     (turned + 1)[1:].pow(2).sum().backward()
     say(leaf.grad, turned.grad, type(turned.grad_fn).__name__, turned.grad.stride())
+
+
+@program
+def strides_of_factors(torch, x, say):
+    a = x(2, 3, 3) + 2 * torch.eye(3)
+    a = a @ a.mT
+    b = x(2, 3, 4)
+    for name in ["cholesky", "inv", "eigh", "qr", "lu_factor", "inv_ex", "cholesky_ex", "ldl_factor"]:
+        found = getattr(torch.linalg, name)(a)
+        say([part.stride() for part in (found if isinstance(found, tuple) else (found,))])
+    say(torch.linalg.solve(a, b).stride(), torch.linalg.solve_triangular(a.triu(), b, upper=True).stride())
+    say(torch.linalg.lstsq(a, b).solution.stride(), torch.geqrf(a)[0].stride())

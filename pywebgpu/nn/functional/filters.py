@@ -5,6 +5,7 @@ from collections.abc import Sequence as _Sequence
 from math import floor as _floor
 
 from pywebgpu.tensor import create as _create
+from pywebgpu.tensor import memory_format as _memory_format
 from pywebgpu.tensor import tensor as _tensor
 
 _T = _tensor.Tensor
@@ -37,7 +38,9 @@ def filtered(
         found = weights @ found if axis == 0 else found @ weights.t()
         if is_bytes:
             found = (found * 0.5**bits + 0.5).floor().clamp(0, 255)
-    return found.to(input.dtype)
+    order = _memory_format.suggested(input)
+    made: _T = found.to(input.dtype)
+    return made if order is None else _memory_format.laid_out(made, _memory_format.of_order(made.shape, order))
 
 
 def _cubic(a: float) -> _Callable[[float], float]:

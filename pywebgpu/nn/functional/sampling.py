@@ -55,7 +55,7 @@ def grid_sample(
         rows.append(row)
         weights.append(_prod((weight for _, weight in chosen), start=inside.to(input.dtype)))
     total = _pixels(input, _functions.stack(rows)).mul(_functions.stack(weights).unsqueeze(-1)).sum(0)
-    found: _T = total.transpose(1, 2).reshape(*input.shape[:2], *out)
+    found: _T = total.transpose(1, 2).reshape(*input.shape[:2], *out).contiguous()
     return _called(found, f"aten::grid_sampler_{rank}d")
 
 
