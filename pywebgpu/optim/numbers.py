@@ -6,6 +6,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, ItemsView, Iterator, ValuesView
 from functools import partial
+from operator import is_
 from typing import TYPE_CHECKING, Any, Self
 
 from pywebgpu.step_capture.capture import Capture, capture_state
@@ -184,7 +185,7 @@ def watch_states(optimizer: Optimizer) -> None:
 
 def _groups_guard(optimizer: Optimizer) -> Guard:
     title = type(optimizer).__name__
-    groups = [(group, list(map(id, group["params"])), _fixed(group)) for group in optimizer.param_groups]
+    groups = [(group, list(group["params"]), _fixed(group)) for group in optimizer.param_groups]
     hooks = _hooks(optimizer)
 
     def guard() -> str | None:
@@ -192,7 +193,8 @@ def _groups_guard(optimizer: Optimizer) -> Guard:
         if len(now) != len(groups) or any(one is not group for one, (group, _, _) in zip(now, groups, strict=True)):
             return f"{title} has other parameter groups"
         for group, params, fixed in groups:
-            if [*map(id, dict.__getitem__(group, "params"))] != params:
+            given = dict.__getitem__(group, "params")
+            if len(given) != len(params) or not all(map(is_, given, params)):
                 return f"{title} has other parameters"
             name = _changed(group, fixed)
             if name is not None:

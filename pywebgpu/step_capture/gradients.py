@@ -13,6 +13,7 @@ from typing import Any
 
 from pywebgpu.runtime.storage import Storage, whole_of
 from pywebgpu.step_capture.bindings import Fresh, GradientOf, Made
+from pywebgpu.step_capture.capture import capture_state
 from pywebgpu.tensor.base import TensorBase
 
 _LISTED = next(map(getrefcount, [object()]))  # what is counted for an object that only a list holds
@@ -34,6 +35,8 @@ class NewGradients:
         self._grads: list[TensorBase] = []
         self._storages: list[Storage] = []
         self._wholes_of: list[Storage | None] = []
+        self._are_in_place = False
+        self._changes = -1  # the number of changes up to which they had these storages
         self.wholes: dict[int, Storage] = {}  # those of the last run, by their number among the new storages
 
     def keep(self) -> None:
@@ -52,10 +55,14 @@ class NewGradients:
         if not self._grads or self._are_shown:
             return False
         in_place = sum(map(is_, map(_grad, self._leaves), self._grads))
+        self._are_in_place = in_place == len(self._grads)
         if sum(map(getrefcount, self._grads)) != _LISTED * len(self._grads) + in_place:
             return False
-        if [*map(_storage, self._grads)] != self._storages or [*map(_whole, self._storages)] != self._wholes_of:
-            return False  # Storages are compared by identity.
+        changes = capture_state.changes  # Whatever gives a tensor another storage, or a storage another whole, counts.
+        if changes != self._changes:
+            if [*map(_storage, self._grads)] != self._storages or [*map(_whole, self._storages)] != self._wholes_of:
+                return False  # Storages are compared by identity.
+            self._changes = changes
         wholes = [*self.wholes.values()]
         n_flat = len(self._wholes_of) - self._wholes_of.count(None)
         n_own = len(self._storages) - n_flat
@@ -78,6 +85,8 @@ class NewGradients:
 
     def put_back(self) -> bool:
         """Puts the last tensors into `.grad`. Whether others were there."""
+        if self._are_in_place:  # As `are_free` saw when the run began.
+            return False
         changed = False
         for leaf, grad in zip(self._leaves, self._grads, strict=True):
             if leaf._grad is not grad:

@@ -12,7 +12,7 @@ from enum import Enum
 
 from pywebgpu.step_capture import signature, watch
 from pywebgpu.step_capture.free_number import FREE
-from pywebgpu.step_capture.surroundings import EXACT, is_a, mro
+from pywebgpu.step_capture.surroundings import EXACT, HEAP, is_a, mro
 from pywebgpu.step_capture.watch import INTERNAL, LIBRARY, USER
 
 IMMUTABLE = 1 << 8  # the flag of classes that C code made, and nobody can change
@@ -45,7 +45,7 @@ def origin_of(kind: type) -> str:
     if module is None:
         return USER
     found = origin_of_module(module)
-    is_made_by_code = kind.__flags__ & (signature.HEAP | IMMUTABLE) == signature.HEAP
+    is_made_by_code = kind.__flags__ & (HEAP | IMMUTABLE) == HEAP
     return found if found is USER or not is_made_by_code or _is_of(kind, module) else USER
 
 
@@ -81,7 +81,7 @@ def name_of(module: types.ModuleType) -> str:
 
 def is_of_library(kind: type) -> bool:
     """Whether a class is made in Python by the standard library or by NumPy."""
-    return origin_of(kind) is LIBRARY and bool(kind.__flags__ & signature.HEAP) and kind not in (abc.ABC, abc.ABCMeta)
+    return origin_of(kind) is LIBRARY and bool(kind.__flags__ & HEAP) and kind not in (abc.ABC, abc.ABCMeta)
 
 
 def is_opaque(kind: type) -> bool:

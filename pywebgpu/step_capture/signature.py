@@ -23,7 +23,7 @@ from pywebgpu.ops import movement
 from pywebgpu.runtime.storage import whole_of
 from pywebgpu.step_capture import surroundings
 from pywebgpu.step_capture.free_number import FREE, plain
-from pywebgpu.step_capture.surroundings import is_a
+from pywebgpu.step_capture.surroundings import HEAP, is_a
 from pywebgpu.tensor import create
 from pywebgpu.tensor.base import TensorBase
 
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 PLAIN = (bool, int, str, bytes, complex, range, type(None))
 VALUES = frozenset({bool, int, str, bytes, type(None), type(...), type(NotImplemented)})  # equal ones are the same
 BASES = (int, str, bytes, float, complex)  # of classes whose objects are values with attributes
-HEAP = 1 << 9  # the flag of classes that a program, or a module, made at run time
 OWN = frozenset(TensorBase.__slots__)
 SUBCLASSES = frozenset({"matrix", "memmap", "recarray"})  # of NumPy's arrays, which have attributes of their own
 CONTAINERS = (list, tuple, dict)

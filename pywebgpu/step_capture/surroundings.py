@@ -6,16 +6,19 @@ Python knows no other identity than the value.
 
 from __future__ import annotations
 
+import functools
 import types
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from gc import get_referents
 from itertools import chain, repeat
-from operator import is_
+from operator import attrgetter, call, is_
 from typing import Any, TypeGuard
 
 MISSING = object()
+HEAP = 1 << 9  # the flag of classes that a program, or a module, made at run time
+OF_OBJECTS = ["__dict__"]
 EXACT = frozenset({bool, int, float, complex, str, bytes, range, type(None), type(...), type(NotImplemented)})
 FUNCTIONS = frozenset({
     types.FunctionType, types.BuiltinFunctionType, types.WrapperDescriptorType, types.MethodDescriptorType,
@@ -189,7 +192,15 @@ def _comparison(entries: list[Entry]) -> Callable[[], bool]:
     sequences = [look.sequence for look in looks if isinstance(look, Sequence)]
     lookups = [look for look in looks if isinstance(look, Lookup)]
     attributes = [(entry, entry.look) for entry in entries if isinstance(entry.look, Attributes)]
-    whole = [(entry, look) for entry, look in attributes if not any(value is MISSING for value in entry.values)]
+    shown = _shown(looks)
+    whole = [
+        (entry, look)
+        for entry, look in attributes
+        if not any(value is MISSING for value in entry.values)
+        and not (look.names == OF_OBJECTS and id(look.thing) in shown)
+    ]
+    functions = [look for _, look in whole if type(look.thing) is types.FunctionType]
+    whole = [(entry, look) for entry, look in whole if type(look.thing) is not types.FunctionType]
     others = [entry for entry, _ in attributes if any(value is MISSING for value in entry.values)]
     others += [entry for entry in entries if isinstance(entry.look, Facts)]
     empty = [one for one in mappings if type(one) in (dict, OrderedDict) and not one]  # Most are, as modules' hooks.
@@ -197,28 +208,32 @@ def _comparison(entries: list[Entry]) -> Callable[[], bool]:
     named = [one for one in filled if type(one) is dict and all(type(key) is str for key in one)]
     plain = {id(one) for one in named}
     views = [one for one in filled if id(one) not in plain]  # Their order, too, is not always that of their contents.
-    holders = [*named, *sequences, *(look.thing for look in looks if isinstance(look, Inside))]
+    holders = [*named, *sequences, *(look.thing for look in looks if isinstance(look, Inside)), *shown.values()]
     sizes = [*map(len, filled)]
-    gets, names = [one.get for one in lookups], [one.names for one in lookups]
-    gets += [own.get for own in classes]  # Equal functions are the same one; what else a class has is asked by name.
-    names += [[name for name, value in own.items() if type(value) not in FUNCTIONS] for own in classes]
-    missing = [repeat(MISSING)] * len(gets)
+    named_gets = [(one.get, one.names) for one in lookups]
+    # Equal functions are the same one; what else a class has is asked by name.
+    named_gets += [(own.get, [name for name, value in own.items() if type(value) not in FUNCTIONS]) for own in classes]
+    gets = [get for get, names in named_gets for _ in names]
+    names = [name for _, names in named_gets for name in names]
     things = [look.thing for entry, look in whole for _ in entry.keys]
     keys = [key for entry, _ in whole for key in entry.keys]
-    objects = [look.thing for look in looks if isinstance(look, Class)]
+    objects = [look.thing for look in looks if isinstance(look, Class) and id(look.thing) not in shown]
     titles = [*chain.from_iterable(named)]
     reads: list[Callable[[], Any]] = [
-        lambda: chain.from_iterable(map(map, gets, names, missing)),
+        lambda: map(call, gets, names, repeat(MISSING)),
         lambda: map(object.__getattribute__, things, keys),
         lambda: map(type, objects),
     ]
+    for group in sorted({tuple(look.names) for look in functions}):
+        of_group = [look.thing for look in functions if tuple(look.names) == group]
+        reads.append(functools.partial(_of_functions, attrgetter(*group), of_group, is_alone=len(group) == 1))
     if views:
         reads += [lambda: chain.from_iterable(views), lambda: chain.from_iterable(map(values_of, views))]
     if others:
         reads.append(lambda: chain.from_iterable([entry.look()[1] for entry in others]))
     was = [[*read()] for read in reads]
     lengths = [*map(len, sequences)]
-    functions, held = get_referents(*classes), get_referents(*holders)
+    of_classes, held = get_referents(*classes), get_referents(*holders)
 
     def is_unchanged() -> bool:
         try:
@@ -226,7 +241,7 @@ def _comparison(entries: list[Entry]) -> Callable[[], bool]:
                 return False
             if [*chain.from_iterable(named)] != titles:  # Texts alone may be compared by value, which is faster.
                 return False
-            if get_referents(*classes) != functions:
+            if get_referents(*classes) != of_classes:
                 return False
             holds = get_referents(*holders)
             if len(holds) != len(held) or not all(map(is_, holds, held)):
@@ -236,6 +251,24 @@ def _comparison(entries: list[Entry]) -> Callable[[], bool]:
             return False
 
     return is_unchanged
+
+
+def _of_functions(get: Callable[..., Any], functions: list[Any], *, is_alone: bool) -> Iterator[Any]:
+    return map(get, functions) if is_alone else chain.from_iterable(map(get, functions))
+
+
+def _shown(looks: list[Any]) -> dict[int, Any]:
+    """By id, plain objects: what the garbage collector is shown of them is their class and their attributes' dict."""
+    asked = {id(look.thing) for look in looks if isinstance(look, Attributes) and look.names == OF_OBJECTS}
+    things = {id(look.thing): look.thing for look in looks if isinstance(look, Class) and id(look.thing) in asked}
+    return {at: thing for at, thing in things.items() if _is_plain(type(thing))}
+
+
+def _is_plain(kind: type) -> bool:
+    """Whether the objects of a class hold their attributes, and nothing else."""
+    bases = mro(kind)[:-1]
+    has_slots = any(isinstance(part, types.MemberDescriptorType) for base in bases for part in vars(base).values())
+    return not has_slots and all(base.__flags__ & HEAP for base in bases)
 
 
 def values_of(mapping: Any) -> Any:
