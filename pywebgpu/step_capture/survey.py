@@ -113,7 +113,9 @@ class _Walk:
             if not counting.handles_none():
                 self._refuse("it can see the exception that its caller handles")
         if not self.passed.isdisjoint(watch.CLOCKS):
-            self._refuse("it hands on a function that says what the time is")
+            self._refuse("it hands on a method of a class made in C, which may say what the time is")
+        if "RecursionError" in self.names:
+            self._refuse("it can see how deep its caller is")
         self._note("the interpreter", Facts("its settings", sys.get_int_max_str_digits))
         if not self.names.isdisjoint({"decode", "encode"}):
             self._note(

@@ -165,8 +165,8 @@ BACKENDS = frozenset({"wgpu", "cffi", "pycparser", "rendercanvas", "pyodide", "_
 CALLED = ("LOAD_GLOBAL", "LOAD_ATTR", "LOAD_SUPER_ATTR") if sys.version_info >= (3, 12) else ("LOAD_GLOBAL",)
 # Classes made in C of which each object reads the world: Python's hook does not report that a class is called.
 READING_CLASSES = {"_io": {"FileIO"}, "_socket": {"socket"}, "mmap": {"mmap"}, "_random": {"Random"}}
-# Methods of classes made in C that say what the time is.
-CLOCKS = frozenset({"now", "utcnow", "today"})
+# Methods of objects made in C that say what the time is, or call what is not known.
+CLOCKS = frozenset({"now", "utcnow", "today", "__call__"})
 OWN = frozenset({"pywebgpu", "torch", *BACKENDS})
 LIBRARIES = sys.stdlib_module_names | {"builtins", "numpy"}
 # Methods that a dataclass is given: they ask for the type of the object alone.
@@ -249,9 +249,10 @@ Import = tuple[int, str, tuple[str, ...]]  # how many levels up, the module, wha
 class Loads:
     """How code loads what it names.
 
-    passed: names of what it takes as a value, and does not call at once: it may hand it to code in C, which calls it
-    unseen. after: what stands before the name of an attribute, and that name. sees_handled: it may see an exception
-    that its caller handles.
+    passed: names of what it takes as a value, and neither calls at once nor reads an attribute of: it may hand it to
+    code in C, which calls it unseen.
+    after: what stands before the name of an attribute, and that name.
+    sees_handled: it may see an exception that its caller handles. makes_classes: it has a `class` statement.
     """
 
     passed: frozenset[str]
@@ -271,8 +272,8 @@ def loads_of(code: CodeType) -> Loads:
         next_op = "" if following is None else following.opname
         goes_on = is_load and next_op in ("LOAD_ATTR", "LOAD_METHOD")
         is_callee |= step.opname in CALLED and bool(step.arg & 1)  # type: ignore[operator]
-        is_called = not goes_on and (is_callee or step.opname == "LOAD_METHOD" or next_op == "PUSH_NULL")
-        if is_load and not is_called:
+        is_called = is_callee or step.opname == "LOAD_METHOD" or next_op == "PUSH_NULL"
+        if step.opname == "IMPORT_FROM" or (is_load and not (goes_on or is_called)):
             passed.add(step.argval)
         if before and step.opname in ("LOAD_ATTR", "LOAD_METHOD"):
             after.add((before, step.argval))

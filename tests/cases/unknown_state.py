@@ -1242,6 +1242,19 @@ def step(x): return task.loss(task.m(x), x).detach() * task.scale
         replays=2,
     ),
     Case(
+        "timer_behind_a_flag",
+        """
+import time
+timed = verbose = False
+def step(x):
+    start = time.perf_counter() if timed else 0.0
+    if verbose: print(x, time.time() - start, os.getcwd())
+    return x * 2
+""",
+        "pass",
+        replays=2,
+    ),
+    Case(
         "losses_in_a_dict_and_a_rate_that_changes",
         TRAINER
         + """
