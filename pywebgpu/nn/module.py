@@ -101,6 +101,8 @@ class Module(StateDict):
         """Sets training mode for this module and all below it: it changes dropout, batch norm and the like."""
         if not isinstance(mode, bool):
             raise ValueError("training mode is expected to be boolean")
+        if capture_state.capture is not None:
+            capture_state.capture.set_mode(self.__dict__, mode)
         self.training = mode
         for module in self.children():
             module.train(mode)

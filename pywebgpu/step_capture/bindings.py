@@ -72,6 +72,7 @@ class Replays:
 
     n_calls: of all kinds, the captured one too. n_audits: of those.
     checked: the number of changes up to which all guards held. n_changes: how often there were some.
+    modes: modules that were told whether they train, and what they were.
     is_changed: an audit has to look at the last of them. lines: where the program called it.
     """
 
@@ -83,6 +84,7 @@ class Replays:
     n_changes: int = 0
     is_changed: bool = False
     lines: set[tuple[int, int]] = field(default_factory=set)
+    modes: list[tuple[dict[str, Any], bool]] = field(default_factory=list)
 
     def note_change(self) -> None:
         """What the step takes for granted changed, and it fits all the same. Many changes call for few audits."""

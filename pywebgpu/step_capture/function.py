@@ -120,14 +120,17 @@ class Compiled:
                 variants.last = one
                 is_new = audit.is_new(one.now, line, settings.audit)
                 if is_new or audit.is_due(one.now.n_calls + 1, settings.audit):
+                    step.leave_modes(one)
                     return self._audit(call, variants, one)
                 reason, result, taps = step.replay(one, call)
                 if reason is None:
+                    one.now.modes.clear()
                     one.now.n_calls += 1
                     self.counters["replays"] += 1
                     self._missed = self._unlike = 0
                     self.captures = taps
                     return result
+            step.leave_modes(one)
             reasons.append(reason)
         return self._capture(call, variants, reasons, frozenset(min(others, key=len, default=())), line=line)
 

@@ -42,6 +42,7 @@ class Step:
     numbers: by argument, the floats that it is for; the others are free.
     number_indices: where in the host program the numbers of the Program are.
     known: what the signature tells apart by identity, so that it has to stay.
+    modes: attributes of modules that it tells whether they train, and what they are told at last.
     firsts: which of the numbers are the same object, where its code asks for that.
     aliases: the containers among the arguments, by id and number, that its code also sees in another way.
     """
@@ -68,6 +69,7 @@ class Step:
     aliases: list[tuple[int, int]]
     outline: Any
     firsts: list[int] | None
+    modes: list[tuple[dict[str, Any], bool]]
     now: Replays
 
     def home(self, kind: Source | Taker) -> Storage | Buffer | None:
@@ -122,6 +124,7 @@ def made(captured: CapturedCall, current: list[Call], free: frozenset[int], *, d
         aliases=_aliases(captured.call, captured.around),
         outline=captured.call.outline(),
         firsts=signature.firsts(captured.call.numbers) if captured.around.by_identity else None,
+        modes=[(home, home["training"]) for home in capture.modes.values()],
         now=Replays(current, captured.around),
     )
 
@@ -164,7 +167,14 @@ def changed(step: Step) -> str | None:
 
 
 def unfit(step: Step, call: Call) -> str | None:
-    """Why the step does not do what the function would do now, or None. Numbers are apart: see `other_numbers`."""
+    """Why the step does not do what the function would do now, or None. Numbers are apart: see `other_numbers`.
+
+    Modules are told whether they train, as the function tells them: `leave_modes` takes that back.
+    """
+    for home, mode in step.modes:
+        if home["training"] is not mode:
+            step.now.modes.append((home, home["training"]))
+            home["training"] = mode
     reason = changed(step)
     if reason is not None:
         return reason
@@ -178,6 +188,13 @@ def unfit(step: Step, call: Call) -> str | None:
     if not step.given_gradients.are_apart(step.state):
         return "a gradient shares its memory with another tensor"
     return None
+
+
+def leave_modes(step: Step) -> None:
+    """The step does not run: modules are as they were."""
+    for home, mode in step.now.modes:
+        home["training"] = mode
+    step.now.modes.clear()
 
 
 def other_numbers(step: Step, call: Call) -> list[int]:

@@ -1242,6 +1242,25 @@ def step(x): return task.loss(task.m(x), x).detach() * task.scale
         replays=2,
     ),
     Case(
+        "modes_of_modules_set_by_steps_in_turn",
+        """
+m = nn.Sequential(nn.Linear(3, 3), nn.Dropout(0.5), nn.BatchNorm1d(3))
+nn.init.ones_(m[0].weight)
+nn.init.zeros_(m[0].bias)
+x = torch.tensor([[1.0, -2.0, 3.0], [0.5, 1.0, 2.0]])
+def evaluate(x):
+    m.eval()
+    with torch.no_grad(): return m(x)
+def step(x):
+    m.train()
+    m[1].eval()
+    return m(x).detach()
+""",
+        "m[0].weight.data.mul_(2)",
+        "[step(x), m[1].training, evaluate(x), m.training]",
+        replays=2,
+    ),
+    Case(
         "timer_behind_a_flag",
         """
 import time
