@@ -1,6 +1,7 @@
 """What `pywebgpu serve` answers to requests that no browser of its pages sends: raw bytes, over loopback only."""
 
 import contextlib
+import selectors
 import socket
 import threading
 import time
@@ -331,17 +332,30 @@ def connect(port: int, request: str) -> socket.socket:
 BEGINNINGS = {"nothing": "", "half a request": "GET /sub", "half a header": INNER[:-4], "an answered request": INNER}
 
 
+def ended(connections: list[socket.socket], count: int) -> list[socket.socket]:
+    """Those that the server has ended, once they are so many: half a request is refused before the end."""
+    found: list[socket.socket] = []
+    with selectors.DefaultSelector() as selector:
+        for connection in connections:
+            selector.register(connection, selectors.EVENT_READ)
+        while len(found) < count:
+            ready = [key.fileobj for key, _ in selector.select(timeout=10)]
+            assert ready, f"{len(found)} ended, and no other does"
+            for connection in connections:
+                if connection in ready and not connection.recv(1 << 16):
+                    selector.unregister(connection)
+                    found.append(connection)
+    return found
+
+
 @pytest.mark.parametrize("name", BEGINNINGS)
 def test_connections_that_wait_keep_nobody_waiting(port: int, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where there are too many, those that wait longest end."""
-    monkeypatch.setattr(serve, "WAITING", 8)
+    """However many there are: those that wait longest end."""
     monkeypatch.setattr(serve, "ARRIVAL", 60.0)
     with contextlib.ExitStack() as stack:
-        waiting = [stack.enter_context(connect(port, BEGINNINGS[name])) for _ in range(serve.REQUESTS + 8)]
-        assert ask(port, INNER)[0] == 200
-        for connection in waiting[:-12]:
-            while connection.recv(1 << 16):  # Half a request is refused before the end.
-                pass
+        waiting = [stack.enter_context(connect(port, BEGINNINGS[name])) for _ in range(300)]
+        assert ask(port, INNER, wait=5)[0] == 200
+        assert not set(ended(waiting, len(waiting) - serve.WAITING)) & set(waiting[-4:])
         rest = INNER.removeprefix(BEGINNINGS[name]) or INNER
         for connection in waiting[-4:]:
             connection.sendall(rest.replace("{port}", str(port)).encode())
