@@ -92,17 +92,21 @@ class Builder:
 
     def record(self, function: Callable[..., object]) -> CapturedCall:
         executor.flush()
-        with interrupts.held(), garbage.kept, executor.held():
-            result = self._call(function)
-            if self.capture.left:
-                return CapturedCall(self.call, self.capture, None, self.capture.left, result=result)
-            around = self._surroundings(function)
-            if around is not None and around.tells and self.capture.is_free and not self.told:
-                self.told = True
-                if self.free or self.capture.has_handed:
-                    self.capture.reason = "it can tell types apart, and was given numbers that change from run to run"
-            captured = CapturedCall(self.call, self.capture, around)
-            self._finish(captured, result)
+        try:
+            with interrupts.held(), garbage.kept, executor.held():
+                result = self._call(function)
+                if self.capture.left:
+                    return CapturedCall(self.call, self.capture, None, self.capture.left, result=result)
+                around = self._surroundings(function)
+                if around is not None and around.tells and self.capture.is_free and not self.told:
+                    self.told = True
+                    if self.free or self.capture.has_handed:
+                        reason = "it can tell types apart, and was given numbers that change from run to run"
+                        self.capture.reason = reason
+                captured = CapturedCall(self.call, self.capture, around)
+                self._finish(captured, result)
+        finally:
+            self._watch = None  # It calls this object, and a cycle would keep what was passed.
         return captured
 
     def _surroundings(self, function: Callable[..., object]) -> Surroundings | None:
@@ -122,12 +126,12 @@ class Builder:
     # The call
 
     def _call(self, function: Callable[..., object]) -> object:
-        capture, call = self.capture, self.call
+        capture, call, current = self.capture, self.call, self.current
         numbers: list[Any] = list(call.numbers)
         firsts = signature.firsts(call.numbers)
         for at in sorted(self.free):
             first = firsts[at]
-            read = lambda at=at: self.current[0].numbers[at]  # noqa: E731
+            read = lambda at=at: current[0].numbers[at]  # noqa: E731
             numbers[at] = numbers[first] if first != at and first in self.free else capture.read("argument", read)
         try:
             with capture.active():

@@ -98,6 +98,7 @@ def made(captured: CapturedCall, current: list[Call], free: frozenset[int], *, d
     gradients = NewGradients(captured.new_gradients, are_shown=_are_shown(captured))
     if not dry:
         gradients.keep()
+    current[0] = NOTHING  # A step keeps none of its arguments.
     return Step(
         run=run,
         capture=capture,

@@ -396,6 +396,36 @@ def test_forgotten_steps_free_what_they_held(device: str) -> None:
     assert [ref() for ref in held] == [None, None]
 
 
+@pytest.mark.parametrize("audits", ["0", "1"])
+def test_a_step_keeps_none_of_its_arguments(device: str, audits: str) -> None:
+    """Nor does what recorded it wait for the collector of cycles, with batches on a GPU: calls with ever new shapes."""
+    weight = torch.ones(3, device=device, requires_grad=True)
+
+    @torch.compile
+    def step(x: torch.Tensor, rate: float, more: list[torch.Tensor], y: torch.Tensor | None = None) -> torch.Tensor:
+        loss = ((x if y is None else x + y) * weight * rate + more[0]).sum()
+        weight.grad = None
+        loss.backward()
+        return loss
+
+    gc.collect()
+    gc.disable()
+    try:
+        with audited(audits):
+            for n in (2, 3, 3, 2):
+                whole = torch.ones(2, n, 3, device=device)
+                x, more, y = whole[1], [torch.ones(3, device=device)], torch.ones(n, 3, device=device)
+                for rate in (0.5, 0.25):
+                    assert step(x, rate, more, y).item() == 6 * n * rate + 3 * n
+                    assert step(x, rate, more).item() == 3 * n * rate + 3 * n
+                ended = [weakref.ref(thing) for thing in (whole._storage, x, more[0], y)]
+                del whole, x, more, y
+                assert [ref() for ref in ended] == [None] * 4, n
+    finally:
+        gc.enable()
+    assert step.counters["audits" if audits == "1" else "replays"] > 0
+
+
 def test_captures_that_never_fit_are_said(device: str) -> None:
     step = torch.compile(lambda x, n: x * int(n))
     x = torch.ones(1, device=device)
