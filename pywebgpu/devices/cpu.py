@@ -80,6 +80,7 @@ class CpuDevice(Blocking, Counting):
         outputs: Sequence[Buffer | None],
     ) -> list[Buffer]:
         program, calls = loaded
+        self._memory.note_run()
         try:
             buffers = self._run(program, calls, inputs, numbers, outputs)
         except BaseException:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 LARGE = 1 << 16  # bytes of an array from which it is kept
 MOST = 256 << 20  # bytes that are kept
+RECENT = 16  # runs of Programs after which a shape that none of them had is not expected again
 
 
 class Memory:
@@ -19,7 +20,17 @@ class Memory:
     def __init__(self, empty: Callable[..., NDArray[Any]]) -> None:
         self._empty, self._kind = empty, type(empty(0))
         self._kept: dict[tuple[str, tuple[int, ...]], list[NDArray[Any]]] = {}
-        self._nbytes = 0
+        self._given: dict[tuple[str, tuple[int, ...]], int] = {}  # in which run an array of this kind came last
+        self._nbytes = self._runs = 0
+
+    def note_run(self) -> None:
+        """A Program runs: now and then, lets go what the last ones had no use for."""
+        self._runs += 1
+        if self._runs % RECENT:
+            return
+        for key in [key for key, run in list(self._given.items()) if run < self._runs - RECENT]:
+            self._given.pop(key, None)  # Another thread may have done it.
+            self._nbytes -= sum([array.nbytes for array in self._kept.pop(key, ())])
 
     def take(self, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
         """A row-major array with anything in it."""
@@ -41,11 +52,14 @@ class Memory:
         if self._nbytes + array.nbytes > MOST:
             self.clear()
         self._nbytes += array.nbytes
-        self._kept.setdefault((array.dtype.name, array.shape), []).append(array)
+        key = array.dtype.name, array.shape
+        self._kept.setdefault(key, []).append(array)
+        self._given[key] = self._runs
 
     def clear(self) -> None:
         """Lets all of it go."""
         self._kept.clear()
+        self._given.clear()
         self._nbytes = 0
 
 

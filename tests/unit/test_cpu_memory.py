@@ -65,6 +65,20 @@ def test_more_than_the_most_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
         assert memory._nbytes <= cpu_memory.MOST
 
 
+def test_shapes_that_do_not_come_again_are_let_go() -> None:
+    memory = cpu_memory.Memory(np.empty)
+    for n in range(100):
+        memory.note_run()
+        values: list[Any] = [np.ones((n + 1, 1 << 14), "float32"), np.ones(SHAPE, "float32")]
+        memory.give(values, 0)
+        memory.give(values, 1)
+        memory.take("float32", SHAPE)
+        assert len(memory._kept) <= 2 * cpu_memory.RECENT + 1
+    for _ in range(2 * cpu_memory.RECENT):
+        memory.note_run()
+    assert memory._nbytes == sum(len(kept) for kept in memory._kept.values()) == 0
+
+
 def test_results_keep_their_values_while_others_are_computed() -> None:
     """Large values, views of them and what they are made of, over programs that use one memory."""
     device: Any = devices.open_device("cpu")
