@@ -10,7 +10,7 @@ from pywebgpu.ir import walk
 from pywebgpu.ir.graph import DATA, NO_ATTRS, Composite, Custom, Leaf, Movement, Node, Spec, thread_state, used
 
 P = ParamSpec("P")
-KNOWN = 1024  # composite ops that are kept, the least recently used go first
+KNOWN = 512  # composite ops that are kept, the least recently used go first
 
 
 def composite(function: Callable[P, Node]) -> Callable[P, Node]:

@@ -79,6 +79,12 @@ def _skip_exit_handlers() -> None:
         libc.__cxa_atexit(libc.fflush, None, None)
 
 
+def return_memory() -> None:
+    """Gives the system what C code has freed: glibc keeps it in an arena for each thread that compiled something."""
+    with suppress(AttributeError, ImportError, OSError):  # Where there is no glibc.
+        importlib.import_module("ctypes").CDLL(None).malloc_trim(0)
+
+
 def is_forked() -> bool:
     """Whether this process was forked from one that uses wgpu-py."""
     return bool(_left)

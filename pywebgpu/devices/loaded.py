@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary, ref
 
 from pywebgpu.compiler.program import Dispatch, Program, Slot
-from pywebgpu.devices import native_shader
+from pywebgpu.devices import adapters, native_shader
 from pywebgpu.devices.base import GONE
 from pywebgpu.devices.pool import Chunk
 from pywebgpu.errors import CompileError, DeviceLostError
@@ -111,8 +111,10 @@ class Residents:
     Programs as they like, and one that ran long ago gets its pipelines again when it runs again.
     """
 
-    def __init__(self, pipelines: Pipelines, text_bytes: int) -> None:
-        self._pipelines, self._text_bytes = pipelines, text_bytes
+    def __init__(self, pipelines: Pipelines, kind: str) -> None:
+        """kind: of the adapter."""
+        self._pipelines, self._text_bytes = pipelines, TEXTS.get(kind, TEXTS_OF_A_GPU)
+        self._is_cpu, self._has_freed = kind == "cpu", False
         self._loaded: OrderedDict[int, ref[Loaded]] = OrderedDict()
 
     def __len__(self) -> int:
@@ -131,7 +133,14 @@ class Residents:
         while len(self._loaded) > RECENT and self._pipelines.text_bytes > self._text_bytes:
             loaded = self._loaded.popitem(last=False)[1]()
             if loaded is not None:
+                self._has_freed = True
                 yield loaded
+
+    def return_memory(self) -> None:
+        """Called once the driver has ended what is over, as in a read: a CPU's pipelines are memory of the process."""
+        if self._has_freed and self._is_cpu:
+            adapters.return_memory()
+        self._has_freed = False
 
 
 class Loaded:

@@ -24,7 +24,7 @@ from pywebgpu.compiler.program import Program
 from pywebgpu.devices import adapters, native_pass, native_read, transcode, tunings
 from pywebgpu.devices import features as adapter_features
 from pywebgpu.devices.base import GONE, RECOVER, Blocking, Buffer, Counting, check_room, check_supported
-from pywebgpu.devices.loaded import TEXTS, TEXTS_OF_A_GPU, Loaded, Pipelines, Residents
+from pywebgpu.devices.loaded import Loaded, Pipelines, Residents
 from pywebgpu.devices.pool import Chunk, Pool, Scratch
 from pywebgpu.devices.reader import FAULT_BYTES, Ahead, Reader
 from pywebgpu.devices.timing import Stamps, Timing, Waiting
@@ -98,7 +98,7 @@ class NativeDevice(Blocking, Counting):
         self._scratch = Scratch(self._pool)
         self._staging = Pool(lambda size: self._create(size, STAGING), self._destroy, budget=64 << 20)
         self._pipelines = Pipelines(self._gpu, self._counters, [adapter_features.NATIVE[name] for name in features])
-        self._residents = Residents(self._pipelines, TEXTS.get(profile.kind, TEXTS_OF_A_GPU))
+        self._residents = Residents(self._pipelines, profile.kind)
         self._fault = self._create(FAULT_BYTES, STORAGE)
         way = native_read.chosen(profile.kind)
         self._reader = Reader(self._gpu, self._staging, self._fault, self._counters, way)
@@ -216,6 +216,7 @@ class NativeDevice(Blocking, Counting):
                     reader.leave(reading)
                     raise
                 with self.lock:
+                    self._residents.return_memory()
                     return reader.finish(reading)
         except PywebgpuError:
             raise

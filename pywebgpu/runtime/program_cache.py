@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from pywebgpu.compiler.program import Loaded, Program, Written
 
 PROGRAMS = 512  # programs kept, the least recently used goes first
+NBYTES = 1 << 23  # of texts and steps that all of them have, where more than these are kept:
+RECENT = 32
+STEP = 1024  # bytes that a step of a Program takes
 
 
 def load(
@@ -30,8 +33,7 @@ def load(
             program = _program(device, found[2], roots, written)
         loaded = (program, device.load(program), found[2])
         runtime.programs[found] = loaded
-        if len(runtime.programs) > PROGRAMS:
-            runtime.programs.popitem(last=False)
+        _shrink()
     else:
         runtime.counters["program_hits"] += 1
         runtime.programs.move_to_end(found)
@@ -43,6 +45,18 @@ def load(
 def clear() -> None:
     """Forgets all compiled programs."""
     state.default.programs.clear()
+
+
+def _shrink() -> None:
+    """Lets the programs go that are too many, or too large together."""
+    programs = state.default.programs
+    nbytes = sum([_nbytes(program) for program, *_ in programs.values()])
+    while len(programs) > PROGRAMS or (nbytes > NBYTES and len(programs) > RECENT):
+        nbytes -= _nbytes(programs.popitem(last=False)[1][0])
+
+
+def _nbytes(program: Program) -> int:
+    return STEP * len(program.steps) + sum([len(kernel.wgsl) for kernel in program.kernels])
 
 
 def _program(device: Device, structure: key.Structure, roots: list[Node], written: Written) -> Program:

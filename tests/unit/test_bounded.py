@@ -10,7 +10,7 @@ import pytest
 import pywebgpu as torch
 from pywebgpu import devices
 from pywebgpu.devices import loaded
-from pywebgpu.runtime import program_cache
+from pywebgpu.runtime import program_cache, state
 from tests.devices import open_another, why_no_webgpu
 
 pytestmark = pytest.mark.skipif(bool(why_no_webgpu()), reason=why_no_webgpu())
@@ -53,6 +53,22 @@ def test_programs_that_ran_long_ago_lose_their_pipelines(monkeypatch: pytest.Mon
     assert opened.counters["pipelines_created"] == made  # These ran last.
     program_cache.clear()
     devices.close(NAME)
+
+
+def test_programs_are_kept_by_what_they_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However large they are, those that ran last; of small ones many more."""
+    program_cache.clear()
+    monkeypatch.setattr(program_cache, "RECENT", 3)
+    programs = state.default.programs
+    for room, kept in ((0, 3), (1 << 20, 10)):
+        monkeypatch.setattr(program_cache, "NBYTES", room)
+        for n in range(1, 11):
+            assert torch.ones(n, device="cpu").mul(2).sum().item() == 2 * n
+        assert len(programs) == kept
+    missed = state.default.counters["program_misses"]
+    assert torch.ones(10, device="cpu").mul(2).sum().item() == 20
+    assert state.default.counters["program_misses"] == missed
+    program_cache.clear()
 
 
 @pytest.mark.long("compiles hundreds of kernels")
