@@ -15,7 +15,7 @@ threads     20 threads that train side by side, 1,000 steps each, on device cpu:
 scripts     twelve programs as people write them, under PyTorch and here: [--device webgpu]
 loops       training loops as people write them, timed on device cpu next to PyTorch: [NAME ...]
 names       which public names of PyTorch are here, and why others are not
-soak        3,000 training steps in a host, with flat memory: [--host node] [--steps 3000]
+soak        3,000 training steps in a host, with flat memory: [--host node] [--steps 3000 | --shapes 500]
 all         unit, lint, gpu, node and browser, each to its end; what both of them hold hosts to is held once: [--whole]
 interrupts  567 interrupts at random moments of a training loop, with no step lost: [--count 567] [--device webgpu]
 fuzz-steps  random compiled steps against eager ones and PyTorch: [--count 20000] [--device cpu] [--seed S] [--jobs N]

@@ -1,6 +1,6 @@
-"""Trains for long in a host, and holds that its memory does not grow.
+"""Trains for long in a host, and holds that its memory does not grow; or with ever new shapes, and that it is bounded.
 
-python -m tests soak [--host node] [--steps 3000]
+python -m tests soak [--host node] [--steps 3000 | --shapes 500]
 """
 
 import argparse
@@ -15,7 +15,11 @@ STEPS = 3000
 # How much more a memory may hold in the second half of a run than in the first. A browser clears JavaScript's own when
 # it likes, so there the least of each half is compared; code that became hot takes room too. On the GPU a read that
 # arrives late makes the next one take another buffer: a few of 256 bytes, where one lost in each step would be 90.
-MORE = {"GPU": 40 * 256, "tensors": 0, "WebAssembly": 0, "JavaScript": 2 << 20}
+MORE = {"GPU": 40 * 256, "tensors": 0, "WebAssembly": 0, "JavaScript": 2 << 20, "process": 16 << 20}
+# Bytes of a process after a step was captured for 500 shapes, where pipelines are a part of it; and how much more than
+# after half of them.
+LARGEST = {"cpu": 200_000_000, "native": 250_000_000}
+LATER = 24_000_000
 
 
 def soak(host: Host, steps: int) -> list[dict[str, Any]]:
@@ -26,6 +30,23 @@ def soak(host: Host, steps: int) -> list[dict[str, Any]]:
     return found
 
 
+def shapes(host: Host, count: int) -> list[dict[str, Any]]:
+    """The same of a compiled step for so many shapes."""
+    found: list[dict[str, Any]] = json.loads(
+        host.results("shapes.py", host.device, str(count), "results", result="results")
+    )
+    return found
+
+
+def unbounded(host: Host, samples: list[dict[str, Any]]) -> list[str]:
+    """What ever new shapes take, if it is too much."""
+    half, last = (sample["process"] for sample in (samples[len(samples) // 2 - 1], samples[-1]))
+    found = [f"the process grew from {half} to {last} bytes"] if last - half > LATER else []
+    if last > LARGEST.get(host.name, last):
+        found.append(f"the process has {last} bytes, and may have {LARGEST[host.name]}")
+    return found
+
+
 def growth(samples: list[dict[str, Any]]) -> dict[str, tuple[int, int]]:
     """Bytes of each memory in the first half of the run, and in the second."""
     warm = samples[len(samples) // 10 :]
@@ -33,7 +54,7 @@ def growth(samples: list[dict[str, Any]]) -> dict[str, tuple[int, int]]:
     found = {}
     for name in MORE:
         if name in samples[0]:
-            mark = min if name == "JavaScript" else max
+            mark = min if name in ("JavaScript", "process") else max
             first, second = (mark(sample[name] for sample in half) for half in halves)
             found[name] = (first, second)
     return found
@@ -52,11 +73,16 @@ def main(arguments: Sequence[str]) -> bool:
     parser = argparse.ArgumentParser(prog="python -m tests soak", description=__doc__.split("\n")[0])
     parser.add_argument("--host", choices=HOSTS, default="node")
     parser.add_argument("--steps", type=int, default=STEPS)
+    parser.add_argument("--shapes", type=int, help="instead: a compiled step that is called with so many shapes")
     options = parser.parse_args(arguments)
     host = HOSTS[options.host]
     if host.missing():
         print(f"not tested on {host.name}: {host.missing()}")
         return False
+    if options.shapes:
+        wrong = unbounded(host, shapes(host, options.shapes))
+        print(*[f"FAILED {line}" for line in wrong], sep="\n")
+        return not wrong
     samples = soak(host, options.steps)
     first, last = samples[0], samples[-1]
     print(

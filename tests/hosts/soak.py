@@ -1,6 +1,7 @@
 """Trains the small GPT for long and notes what memory it holds, on any host: `soak.py DEVICE STEPS RESULTS`."""
 
 import json
+import os
 import sys
 import time
 from pathlib import Path
@@ -12,14 +13,17 @@ from tests.hosts.losses import Run
 
 SAMPLES = 100  # moments at which memory is looked at, and
 STEPS_BETWEEN = 10  # at least: Node collects its garbage for each
+PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
 
 def memory(device: str) -> dict[str, int]:
-    """Bytes on the GPU, of live tensors, and of the process: WebAssembly's and JavaScript's heaps where they are."""
+    """Bytes on the GPU, of live tensors, of the process, of WebAssembly and JavaScript: those that there are."""
     counters = devices.open_device(device).counters
     found = {"tensors": counters["live_bytes"]}
     if "device_bytes" in counters:
         found["GPU"] = counters["device_bytes"]
+    if sys.platform == "linux":
+        found["process"] = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[1]) * PAGE
     if sys.platform != "emscripten":
         return found
     import js
@@ -31,6 +35,7 @@ def memory(device: str) -> dict[str, int]:
         process.getBuiltinModule("v8").setFlagsFromString("--expose-gc")
         process.getBuiltinModule("vm").runInNewContext("gc")()
         now = process.memoryUsage()
+        found["process"] = now.rss
         found["JavaScript"] = now.heapUsed + now.external - found["WebAssembly"]
     elif chromium:
         found["JavaScript"] = chromium.usedJSHeapSize
