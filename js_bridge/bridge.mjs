@@ -10,7 +10,7 @@ import { CallQueue } from "./call_queue.mjs";
 import { BridgeError, as } from "./errors.mjs";
 import { Memory } from "./memory.mjs";
 import { Pool, Scratch, WORD } from "./pool.mjs";
-import { Loaded, Pipelines, VERSION } from "./program.mjs";
+import { Loaded, Pipelines, Residents, VERSION } from "./program.mjs";
 import { FAULT_BYTES, Reader } from "./reader.mjs";
 import { Stamps, Watch } from "./timing.mjs";
 
@@ -26,6 +26,8 @@ const LIMITS = /** @type {const} */ ([
   "maxComputeWorkgroupStorageSize",
   "maxComputeWorkgroupsPerDimension",
 ]);
+// Characters of WGSL whose pipelines a device keeps: for each, SwiftShader takes 60 bytes of memory and llvmpipe 300.
+const [TEXTS, TEXTS_OF_A_CPU] = [2 ** 22, 2 ** 19];
 const MATRICES = "chromium-experimental-subgroup-matrix";
 const FEATURES = /** @type {GPUFeatureName[]} */ (["shader-f16", "subgroups", "timestamp-query", MATRICES]);
 
@@ -95,6 +97,8 @@ export class Bridge {
     this.fault = this.create(FAULT_BYTES, usage).buffer;
     this.reader = new Reader(this);
     this.pipelines = new Pipelines(this);
+    const isCpu = this.info.isFallback || /swiftshader|llvmpipe/i.test(`${this.info.name} ${this.info.architecture}`);
+    this.residents = new Residents(this.pipelines, isCpu ? TEXTS_OF_A_CPU : TEXTS);
     gpu.addEventListener("uncapturederror", (event) => {
       event.preventDefault();
       this.#trouble ??= new BridgeError("device", event.error.message);
@@ -237,6 +241,17 @@ export class Bridge {
     const program = new Loaded(this, wire, this.pipelines, this.scratch.take(wire));
     this.#programs.set(id, program);
     this.pipelines.dropUnused();
+    this.#makeResident(program);
+  }
+
+  /** It has its pipelines, or soon; those lose theirs that are too many then, where no run waits. @param {Loaded} program */
+  #makeResident(program) {
+    this.residents.ran(program);
+    if (!this.#calls.isEmpty) return;
+    for (const surplus of this.residents.surplus()) {
+      this.reader.drop(surplus);
+      surplus.unload();
+    }
   }
 
   /** @param {number} id */
@@ -245,6 +260,7 @@ export class Bridge {
       const program = this.#programs.get(id);
       if (!program) return;
       this.#programs.delete(id);
+      this.residents.drop(program);
       this.reader.drop(program);
       program.release();
       this.scratch.give(program.scratch.values());
@@ -265,6 +281,8 @@ export class Bridge {
    */
   run(id, inputs, outputs, numbers) {
     const program = this.#program(id);
+    if (!program.hasPipelines) program.ready = program.prepare();
+    this.#makeResident(program);
     if (program.isReady && this.#calls.isEmpty) {
       this.#run(program, inputs, outputs, numbers);
       return;

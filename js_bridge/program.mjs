@@ -17,6 +17,7 @@ const ALIGNED = 64; // words: where blocks of host numbers may begin
 // Multiplications: what takes a fast GPU a millisecond, in which a host reads a value and prepares the next run.
 const LONG = 2e10;
 const GROUPS = 32; // bind groups kept for a step
+const RECENT = 8; // Programs that keep their pipelines however long their texts are: those that ran last
 const MATRICES = "chromium-experimental-subgroup-matrix";
 /** @type {Record<string, GPUBufferBindingType>} */
 const BINDING = { r: "read-only-storage", w: "storage", n: "uniform", f: "storage" };
@@ -90,6 +91,13 @@ export class Pipelines {
 
   get size() {
     return this.#found.size;
+  }
+
+  /** Characters of all texts whose pipelines are here. */
+  get textLength() {
+    let length = 0;
+    for (const { kernel } of this.#found.values()) length += kernel.wgsl.length;
+    return length;
   }
 
   /** The kernels whose pipelines are here, to compile them ahead another time. */
@@ -242,6 +250,46 @@ export class Pipelines {
   }
 }
 
+/**
+ * The Programs that have their pipelines, the least recently run first. A driver keeps what it made of each text, in
+ * memory that no pool counts; so one that ran long ago gets its pipelines again when it runs again. As in devices/loaded.py.
+ */
+export class Residents {
+  /** @type {Set<Loaded>} */
+  #loaded = new Set();
+
+  /** @param {Pipelines} pipelines @param {number} textLength of the texts whose pipelines are kept */
+  constructor(pipelines, textLength) {
+    this.pipelines = pipelines;
+    this.textLength = textLength;
+  }
+
+  get size() {
+    return this.#loaded.size;
+  }
+
+  /** It has its pipelines, and runs now. @param {Loaded} loaded */
+  ran(loaded) {
+    this.#loaded.delete(loaded);
+    this.#loaded.add(loaded);
+  }
+
+  /** @param {Loaded} loaded */
+  drop(loaded) {
+    this.#loaded.delete(loaded);
+  }
+
+  /** Those whose pipelines are too many. Each is to lose its own before the next is asked for. */
+  *surplus() {
+    for (const loaded of this.#loaded) {
+      if (this.#loaded.size <= RECENT || this.pipelines.textLength <= this.textLength) return;
+      if (!loaded.isReady) continue;
+      this.#loaded.delete(loaded);
+      yield loaded;
+    }
+  }
+}
+
 export class Loaded {
   /** @type {GPUComputePipeline[]} of each step, once `ready` is over */
   #pipelines = [];
@@ -260,6 +308,7 @@ export class Loaded {
   /** @type {BridgeError | null} why it can never run */
   error = null;
   isReady = false;
+  hasPipelines = false;
   #isBound = false;
   /** @type {{ output: number, bytes: number } | null} what was read after the last run, and may be again */
   wanted = null;
@@ -298,10 +347,12 @@ export class Loaded {
       steps: wire.steps.flatMap((_, step) => (this.#buffers(step).includes(buffer) ? [step] : [])),
     }));
     /** Settles when the pipelines are there, or `error` is; never rejects. */
-    this.ready = this.#prepare();
+    this.ready = this.prepare();
   }
 
-  async #prepare() {
+  /** Asks for its pipelines: at first, and after `unload`. */
+  async prepare() {
+    [this.isReady, this.hasPipelines] = [false, true];
     try {
       const found = this.wire.kernels.map((kernel) => this.pipelines.get(kernel));
       void this.pipelines.help();
@@ -470,11 +521,18 @@ export class Loaded {
     return chunk;
   }
 
-  release() {
-    this.#kept = [];
+  /** Without its pipelines and what was made for them. What was encoded ahead was dropped, and no run waits. */
+  unload() {
+    this.hasPipelines = this.#isBound = false;
+    this.#pipelines = [];
+    this.#kept = this.wire.steps.map(() => new Map());
     this.#groups = [];
     this.#past = [];
     for (const kernel of this.wire.kernels) this.pipelines.release(kernel);
+  }
+
+  release() {
+    if (this.hasPipelines) this.unload();
     if (this.uniform) this.host.destroy(this.uniform);
   }
 }

@@ -67,6 +67,32 @@ test("pipelines go with the last program that has them", async () => {
   bridge.close();
 });
 
+test("programs that ran long ago lose their pipelines, and get them again", async () => {
+  const bridge = await open();
+  bridge.residents.textLength = 0;
+  bridge.write(1, floats([1, 2, 3, 4]));
+  const run = async (/** @type {number} */ i) => {
+    bridge.run(i, [1], [2], none);
+    assert.deepEqual(asFloats(await bridge.read(2, 16)), [1 + i, 2 + i, 3 + i, 4 + i]);
+  };
+  for (let i = 1; i <= 20; i++) {
+    bridge.load(i, program({ kernels: [kernel(`y[i] = x[i] + ${i}.0;`)], numbers: [] }));
+    for (let turn = 0; turn < 4; turn++) await run(i); // The next run is encoded ahead.
+    assert.equal(bridge.residents.size, Math.min(i, 8));
+    assert.equal(bridge.pipelines.size, Math.min(i, 8));
+  }
+  for (const i of [20, 13, 1, 2, 1]) await run(i);
+  assert.equal(bridge.counters.pipelines_created, 22);
+  for (let i = 3; i <= 20; i++) bridge.run(i, [1], [i], none); // Each waits for the pipelines of those before it.
+  for (let i = 3; i <= 20; i++) assert.deepEqual(asFloats(await bridge.read(i, 16)), [1 + i, 2 + i, 3 + i, 4 + i]);
+  await run(1);
+  assert.equal(bridge.pipelines.size, 8);
+  for (let i = 1; i <= 20; i++) bridge.drop(i);
+  assert.equal(bridge.pipelines.size, 0);
+  bridge.check();
+  bridge.close();
+});
+
 test("a pipeline that was begun is the next program's, or goes", async () => {
   const bridge = await open();
   const [wanted, other] = [kernel("y[i] = x[i] + 1;"), kernel("y[i] = x[i] + 2;")];
