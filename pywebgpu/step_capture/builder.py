@@ -70,7 +70,7 @@ class Builder:
         self._known = known
         self._watch = Watch(self._is_paused, self._is_told) if watched else None
         if self._watch is not None:
-            self.capture.ran = self._watch.codes
+            self.capture.has_named = self._watch.has_named
         self._born: dict[int, Storage] = {}  # by id: storages that the captured call made
         self._parts: list[TensorBase] = []  # arguments that are parts of larger tensors, while they are captured
         self._fresh: dict[int, Fresh] = {}

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from pywebgpu.errors import CaptureError
-from pywebgpu.step_capture import free_number, watch
+from pywebgpu.step_capture import free_number
 from pywebgpu.step_capture.free_number import FREE, FreeNumber, fixed, plain
 from pywebgpu.step_capture.host_program import BITS, MOST, Bound, Builder, HostProgram, is_same
 
@@ -41,9 +41,6 @@ if TYPE_CHECKING:
 
     class _Leaf(Protocol):
         _grad: Any
-
-
-READS_MODES = watch.DYNAMIC | {"training"}  # names in code that may ask whether a module trains
 
 
 @dataclass(slots=True, eq=False)
@@ -108,7 +105,7 @@ class Capture:
         self.modes: dict[
             int, dict[str, Any]
         ] = {}  # by id: of modules that are told whether they train, before it counts
-        self.ran: dict[Any, tuple[Any, Any]] = {}  # the program's code that ran up to now
+        self.has_named: Callable[[str], bool] = lambda name: False  # whether code that ran up to now may read it
         self.checks: list[Any] = []  # tensors that nobody reads: to compute them raises where something does not hold
         self.moved: list[Any] = []  # weak references to storages that another one took in, or that left it
         self.tensors: dict[int, Seen] = {}  # by id: those that were read or written
@@ -274,7 +271,7 @@ class Capture:
 
     def set_mode(self, home: dict[str, Any], mode: bool) -> None:
         """A module is told whether it trains. If nothing asked for that before, it does not count what it was."""
-        if not self.modules and all(READS_MODES.isdisjoint(code.co_names) for code, _ in self.ran.values()):
+        if not (self.modules or self.has_named("training")):
             self.modes[id(home)] = home
         elif home["training"] is not mode and id(home) not in self.modes:
             self.reason = self.reason or "it tells a module whether it trains, after that may have counted"

@@ -379,6 +379,11 @@ class Watch:
         if self._before is None or callable(self._before):
             sys.setprofile(self._before)
 
+    def has_named(self, name: str) -> bool:
+        """Whether code that ran up to now may read attributes of this name."""
+        names = DYNAMIC | {name}
+        return not all(names.isdisjoint(code.co_names) for code, _ in self.codes.values())
+
     def _both(self, frame: FrameType, event: str, arg: object) -> None:
         self._before(frame, event, arg)
         self._hook(frame, event, arg)
