@@ -41,13 +41,15 @@ LIKE_FIRST = frozenset(("sort", "argsort", "diff", "normalize", "local_response_
 ROW_MAJOR = frozenset(("logsigmoid", "rrelu", "linear", "cross_entropy", "embedding", "scaled_dot_product_attention"))
 
 
-def kept(made: TensorBase, *operands: object) -> Tensor:
-    """A result that was computed element by element, in memory as PyTorch's would be. operands: in the call's order."""
-    for value in operands:
-        if isinstance(value, TensorBase) and value._path:
-            break
-    else:
-        return made  # type: ignore[return-value]  # Tensors are of that class.
+def kept(made: TensorBase, first: object, second: object = None, *others: object) -> Tensor:
+    """A result that was computed element by element, in memory as PyTorch's would be. Operands: in the call's order."""
+    if not (getattr(first, "_path", 0) or getattr(second, "_path", 0)):
+        for value in others:
+            if getattr(value, "_path", 0):
+                break
+        else:
+            return made  # type: ignore[return-value]  # Tensors are of that class.
+    operands = (first, second, *others)
     known = tuple([
         (tuple(value.shape), strides_of(value)[0]) if isinstance(value, TensorBase) else NUMBER
         for value in operands

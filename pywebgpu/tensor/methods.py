@@ -43,8 +43,7 @@ def unary(function: Callable[[Node], Node]) -> Unary:
         if used.autocast is not None and thread_state.autocast:
             return apply(function, self)
         node = function(self._node)
-        result = self._new(node.called(graph_name) if graph_name else node, self._storage.device)
-        return kept(result, self) if self._path else result
+        return kept(self._new(node.called(graph_name) if graph_name else node, self._storage.device), self)
 
     graph_name = _graph_name(function)
 
@@ -61,8 +60,7 @@ def binary(function: Callable[[Any, Any], Node]) -> Binary:
         except OnHostError:
             return method(beside(self, other), other)
         node = function(self._node, found)
-        result = self._new(node.called(graph_name) if graph_name else node, self._storage.device)
-        return kept(result, self, other) if self._path or getattr(other, "_path", ()) else result
+        return kept(self._new(node.called(graph_name) if graph_name else node, self._storage.device), self, other)
 
     graph_name = _graph_name(function)
     return named(method, function)
@@ -81,8 +79,7 @@ def pair(function: Callable[[Any, Any], Node]) -> Binary:
         except OnHostError:
             return method(beside(self, other), other)
         node = function(self._node, found)
-        result = self._new(node.called(graph_name) if graph_name else node, self._storage.device)
-        return kept(result, self, other) if self._path or getattr(other, "_path", ()) else result
+        return kept(self._new(node.called(graph_name) if graph_name else node, self._storage.device), self, other)
 
     graph_name = _graph_name(function)
     return named(method, function)
@@ -95,11 +92,9 @@ def operator(function: Callable[[Any, Any], Node]) -> Binary:
         device = self._storage.device
         if used.autocast is None or not thread_state.autocast:  # What nearly every call comes to.
             if type(other) is float:
-                result = self._new(function(self._node, other), device)
-                return kept(result, self, other) if self._path else result
+                return kept(self._new(function(self._node, other), device), self, other)
             if isinstance(other, TensorBase) and other._storage.device is device:
-                result = self._new(function(self._node, other._node), device)
-                return kept(result, self, other) if self._path or other._path else result
+                return kept(self._new(function(self._node, other._node), device), self, other)
         try:
             found = operand(self, other)
         except NoOperandError:
@@ -108,8 +103,7 @@ def operator(function: Callable[[Any, Any], Node]) -> Binary:
             return method(beside(self, other), other)
         if used.autocast is not None and thread_state.autocast:
             return apply(function, self, found)
-        result = self._new(function(self._node, found), self._storage.device)
-        return kept(result, self, other) if self._path else result
+        return kept(self._new(function(self._node, found), self._storage.device), self, other)
 
     return named(method, function)
 
@@ -119,16 +113,14 @@ def reflected(function: Callable[[Any, Any], Node]) -> Binary:
 
     def method(self: TensorBase, other: Operand) -> Tensor:
         if type(other) is float and (used.autocast is None or not thread_state.autocast):
-            result = self._new(function(other, self._node), self._storage.device)
-            return kept(result, other, self) if self._path else result
+            return kept(self._new(function(other, self._node), self._storage.device), other, self)
         try:
             found = operand(self, other)
         except NoOperandError:
             return NotImplemented  # type: ignore[no-any-return]
         if used.autocast is not None and thread_state.autocast:
             return apply(function, found, self)
-        result = self._new(function(found, self._node), self._storage.device)
-        return kept(result, other, self) if self._path else result
+        return kept(self._new(function(found, self._node), self._storage.device), other, self)
 
     return named(method, function)
 

@@ -26,8 +26,7 @@ def _real(op: Pointwise) -> Unary:
     def method(self: TensorBase) -> Tensor:
         if used.autocast is not None and thread_state.autocast:
             return apply(partial(arithmetic.unary_float, op), self)
-        result = self._new(arithmetic.unary_float(op, self._node), self._storage.device)
-        return kept(result, self) if self._path else result
+        return kept(self._new(arithmetic.unary_float(op, self._node), self._storage.device), self)
 
     return named(method, op)
 
@@ -47,20 +46,23 @@ class PointwiseMethods(TensorBase):
     @settling
     def add(self, other: Operand, *, alpha: float = 1) -> Tensor:
         """self + alpha other"""
-        result = self._new(arithmetic.add(self._node, operand(self, other), alpha), self._storage.device)
-        return kept(result, self, other) if self._path or getattr(other, "_path", ()) else result
+        return kept(
+            self._new(arithmetic.add(self._node, operand(self, other), alpha), self._storage.device), self, other
+        )
 
     @settling
     def sub(self, other: Operand, *, alpha: float = 1) -> Tensor:
         """self - alpha other"""
-        result = self._new(arithmetic.sub(self._node, operand(self, other), alpha), self._storage.device)
-        return kept(result, self, other) if self._path or getattr(other, "_path", ()) else result
+        return kept(
+            self._new(arithmetic.sub(self._node, operand(self, other), alpha), self._storage.device), self, other
+        )
 
     @settling
     def rsub(self, other: Operand, *, alpha: float = 1) -> Tensor:
         """other - alpha self"""
-        result = self._new(elementwise.rsub(self._node, operand(self, other), alpha), self._storage.device)
-        return kept(result, self, other) if self._path or getattr(other, "_path", ()) else result
+        return kept(
+            self._new(elementwise.rsub(self._node, operand(self, other), alpha), self._storage.device), self, other
+        )
 
     @settling
     def div(self, other: Operand, *, rounding_mode: str | None = None) -> Tensor:
@@ -97,14 +99,18 @@ class PointwiseMethods(TensorBase):
         """self to a power."""
         if used.autocast is not None and thread_state.autocast:
             return apply(elementwise.pow_, self, exponent)
-        result = self._new(elementwise.pow_(self._node, operand(self, exponent)), self._storage.device)
-        return kept(result, self, exponent) if self._path or getattr(exponent, "_path", ()) else result
+        return kept(
+            self._new(elementwise.pow_(self._node, operand(self, exponent)), self._storage.device), self, exponent
+        )
 
     @settling
     def float_power(self, exponent: Operand) -> Tensor:
         """self to a power, in float64."""
-        result = self._new(elementwise.float_power(self._node, operand(self, exponent)), self._storage.device)
-        return kept(result, self, exponent) if self._path or getattr(exponent, "_path", ()) else result
+        return kept(
+            self._new(elementwise.float_power(self._node, operand(self, exponent)), self._storage.device),
+            self,
+            exponent,
+        )
 
     @aliased
     def logaddexp2(self, other: Tensor) -> Tensor:
