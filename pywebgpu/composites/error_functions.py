@@ -12,6 +12,7 @@ ERFCX = (
     0.27399916, 0.24413732, 0.19330224, 0.13521358, 0.082712235, 0.043500744, 0.019097605, 0.0065998709, 0.0015240553,
     5.6396689e-05, -0.00011152777, -3.1683533e-05,
 )  # fmt: skip
+MOST = 1e4  # exp(MOST^2) is infinity.
 NEAR, TERMS = 2.0, 40  # From NEAR on so many terms of the continued fraction give all digits of a float64.
 
 
@@ -22,7 +23,7 @@ def erfc(x: Node) -> Node:
     plain = pointwise.sub(arithmetic.like(x, 1.0), pointwise.erf(x))
     far = pointwise.gt(x, arithmetic.like(x, 1.0))
     held = pointwise.where(far, x, arithmetic.like(x, 1.0))
-    tail = pointwise.mul(pointwise.exp(pointwise.neg(pointwise.mul(held, held))), _of_positive(held))
+    tail = pointwise.mul(_gaussian(held, -1.0), _of_positive(held))
     return arithmetic.cast(pointwise.graft(pointwise.where(far, tail, plain), plain), dtype)
 
 
@@ -31,7 +32,7 @@ def erfcx(x: Node) -> Node:
     value = _of_positive(pointwise.abs_(x))
     below = pointwise.lt(x, arithmetic.like(x, 0.0))
     least = pointwise.where(below, x, arithmetic.like(x, 0.0))
-    mirrored = pointwise.sub(_times(pointwise.exp(pointwise.mul(least, least)), 2.0), value)
+    mirrored = pointwise.sub(_times(_gaussian(least, 1.0), 2.0), value)
     value = pointwise.where(below, mirrored, value)
     return pointwise.where(pointwise.eq(x, x), value, x)
 
@@ -52,14 +53,20 @@ def _exact(x: Node) -> Node:
     edge = arithmetic.like(x, NEAR)
     is_near = pointwise.lt(x, edge)
     near = pointwise.where(is_near, x, edge)
-    direct = pointwise.mul(
-        pointwise.exp(pointwise.mul(near, near)), pointwise.sub(arithmetic.like(x, 1.0), pointwise.erf(near))
-    )
+    direct = pointwise.mul(_gaussian(near, 1.0), pointwise.sub(arithmetic.like(x, 1.0), pointwise.erf(near)))
     far = pointwise.where(is_near, edge, x)
     rest = far
     for term in range(TERMS, 0, -1):
         rest = pointwise.add(far, pointwise.div(arithmetic.like(x, term / 2), rest))
     return pointwise.where(is_near, direct, pointwise.div(arithmetic.like(x, 1 / sqrt(pi)), rest))
+
+
+def _gaussian(x: Node, sign: float) -> Node:
+    """exp(sign x^2), in two factors, the first of a number whose square is exact: half an ulp of that of x counts."""
+    x = pointwise.maximum(pointwise.minimum(x, arithmetic.like(x, MOST)), arithmetic.like(x, -MOST))
+    start = _times(pointwise.trunc(_times(x, 16.0)), 1 / 16)
+    rest = pointwise.mul(pointwise.sub(x, start), pointwise.add(x, start))
+    return pointwise.mul(*(pointwise.exp(_times(part, sign)) for part in (pointwise.mul(start, start), rest)))
 
 
 def _times(x: Node, factor: float) -> Node:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from math import pi
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +39,16 @@ def _reached(xp: ModuleType, x: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any
     return x, product, inverses, squares
 
 
+def _exact_lgamma(x: float) -> float:
+    try:
+        return math.lgamma(x)
+    except (OverflowError, ValueError):  # Too large for a float; a pole.
+        return math.inf
+
+
 def _lgamma(xp: ModuleType, a: NDArray[Any]) -> NDArray[Any]:
+    if a.dtype == "float64":
+        return xp.asarray(xp.frompyfunc(_exact_lgamma, 1, 1)(a), dtype="float64")
     v = a.astype("float64")
     with xp.errstate(all="ignore"):
         below = v < 0.5

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from math import erf as _exact_erf
+from math import erfc as _exact_erfc
 from typing import TYPE_CHECKING, Any
 
 from pywebgpu import dtypes
@@ -50,6 +51,11 @@ def erf(xp: ModuleType, x: NDArray[Any]) -> NDArray[Any]:
     return (clipped * _horner(square, ERF_P) / _horner(square, ERF_Q)).astype(x.dtype)
 
 
+def erfc(xp: ModuleType, x: NDArray[Any]) -> NDArray[Any]:
+    """Of float64."""
+    return xp.asarray(xp.frompyfunc(_exact_erfc, 1, 1)(x), dtype="float64")
+
+
 def erfinv(xp: ModuleType, x: NDArray[Any]) -> NDArray[Any]:
     with xp.errstate(divide="ignore", invalid="ignore"):
         w = -xp.log((1.0 - x) * (1.0 + x))
@@ -57,8 +63,12 @@ def erfinv(xp: ModuleType, x: NDArray[Any]) -> NDArray[Any]:
         tail = _horner(xp.sqrt(xp.maximum(w, 5.0)) - 3.0, ERFINV_TAIL)
         out = xp.where(w < 5.0, centre, tail) * x
         if x.dtype == "float64":
-            for _ in range(3):  # Newton's steps from float32 to float64 accuracy.
-                out = out - (erf(xp, out) - x) / (1.1283791670955126 * xp.exp(-out * out))
+            size, below = xp.abs(out), 1.0 - xp.abs(x)
+            for _ in range(4):  # Newton's steps from float32 to float64 accuracy, of log(erfc) where erf is nearly 1.
+                rest = erfc(xp, size)
+                apart = xp.where(size < 0.5, erf(xp, size) - xp.abs(x), -rest * xp.log(rest / below))
+                size = size - apart / (1.1283791670955126 * xp.exp(-size * size))
+            out = xp.copysign(size, x)
         out = xp.where(xp.abs(x) == 1.0, x * xp.inf, out)
         return xp.where(xp.abs(x) > 1.0, xp.nan, out).astype(x.dtype)
 

@@ -1,6 +1,6 @@
 """torch.special: functions of numbers, by element, made of tensors' own methods: they run wherever those do.
 
-Values are good to float32, in float64 as well: polynomials that were fitted, series and recurrences.
+Polynomials that were fitted to float32, series and recurrences; in float64 the functions of doubles.py.
 """
 
 from importlib import import_module

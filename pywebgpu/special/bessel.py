@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from math import log, pi
 from typing import TYPE_CHECKING
 
+from pywebgpu import dtypes
 from pywebgpu.special.elementwise import between, polynomial, unary
 from pywebgpu.tensor.functions import where
 
@@ -76,6 +78,14 @@ AIRY_SIN = (
 MIDDLE, MOST = 2.1, 1 / (2 / 3 * 2.1**1.5)
 
 
+def _in_float64(name: str, x: Tensor, *given: int) -> Tensor | None:
+    """A function of a tensor of float64; None of others."""
+    if x.dtype is not dtypes.float64:
+        return None
+    found: Tensor = getattr(import_module("pywebgpu.special.doubles"), name)(x, *given)
+    return found
+
+
 def _scaled_i(x: Tensor, near: Factors, far: Factors) -> Tensor:
     """exp(-x) I(x) of x >= 0; of I1 divided by x where it is near."""
     large = x.clamp_min(8)
@@ -83,10 +93,14 @@ def _scaled_i(x: Tensor, near: Factors, far: Factors) -> Tensor:
 
 
 def _i0e(x: Tensor) -> Tensor:
-    return _scaled_i(x.abs(), I0E, I0E_FAR)
+    exact = _in_float64("i0e", x)
+    return _scaled_i(x.abs(), I0E, I0E_FAR) if exact is None else exact
 
 
 def _i1e(x: Tensor) -> Tensor:
+    exact = _in_float64("i1e", x)
+    if exact is not None:
+        return exact
     size = x.abs()
     found = _scaled_i(size, I1E, I1E_FAR)
     return where(size <= 8, found * x, found * x.sign())
@@ -127,6 +141,9 @@ def _waves(x: Tensor, order: int) -> tuple[Tensor, Tensor]:
 
 
 def _j(x: Tensor, order: int) -> Tensor:
+    exact = _in_float64("j", x, order)
+    if exact is not None:
+        return exact
     size = x.abs()
     near = polynomial(between(size.clamp_max(8).square(), 0, 64), J1 if order else J0)
     near = near * size if order else near
@@ -135,6 +152,9 @@ def _j(x: Tensor, order: int) -> Tensor:
 
 
 def _y(x: Tensor, order: int) -> Tensor:
+    exact = _in_float64("y", x, order)
+    if exact is not None:
+        return exact
     small = x.clamp(1e-38, 8)
     rest = polynomial(between(small.square(), 0, 64), Y1 if order else Y0)
     rest = rest * small - 2 / pi / small if order else rest
@@ -159,6 +179,9 @@ bessel_y1 = unary("bessel_y1", "The Bessel function of the second kind, of order
 
 def _scaled_k(x: Tensor, order: int) -> Tensor:
     """exp(x) K(x)"""
+    exact = _in_float64("scaled_k", x, order)
+    if exact is not None:
+        return exact
     small, large = x.clamp(1e-38, 2), x.clamp_min(2)
     rest = polynomial(between(small.square(), 0, 4), K1 if order else K0)
     logarithm = (small.log() - log(2)) * (_i1(small) if order else _i0(small))
@@ -183,7 +206,9 @@ scaled_modified_bessel_k1 = unary("scaled_modified_bessel_k1", "exp(x) K1(x)", l
 
 def _spherical(x: Tensor) -> Tensor:
     square = x.clamp(-0.5, 0.5).square()
-    near = 1 + square * (-1 / 6 + square * (1 / 120 + square * (-1 / 5040)))
+    near = x * 0 + 1
+    for n in range(12, 0, -2):
+        near = 1 - near * square / (n * (n + 1))
     far = where(x.abs() < 0.5, 1.0, x)
     return where(x.abs() < 0.5, near, where(x.isinf(), 0.0, far.sin() / far))
 
@@ -192,6 +217,9 @@ spherical_bessel_j0 = unary("spherical_bessel_j0", "sin(x) / x, 1 at 0.", _spher
 
 
 def _airy(x: Tensor) -> Tensor:
+    exact = _in_float64("airy_ai", x)
+    if exact is not None:
+        return exact
     size = x.abs().clamp(MIDDLE, 1e20)
     phase = 2 / 3 * size * size.sqrt()
     inverse = 1 / phase

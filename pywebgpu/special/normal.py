@@ -6,7 +6,9 @@ from collections.abc import Callable
 from math import exp, pi, sqrt
 from typing import TYPE_CHECKING
 
+from pywebgpu import dtypes
 from pywebgpu.composites import error_functions
+from pywebgpu.special import doubles
 from pywebgpu.special.elementwise import between, polynomial, real, unary
 from pywebgpu.tensor import outputs
 from pywebgpu.tensor.apply import apply, aten
@@ -36,7 +38,9 @@ def _erfcx(x: Tensor) -> Tensor:
 
 def _ndtr(x: Tensor) -> Tensor:
     size = x.abs().clamp_max(1e4)  # The square of infinity times 0 is none.
-    tail = _erfcx(size / sqrt(2)) * (-0.5 * size.square()).exp() / 2
+    start = (size * 16).trunc() / 16  # Its square is exact: half an ulp of that of `size` counts in the result.
+    factor = (-0.5 * start.square()).exp() * (-0.5 * (size - start) * (size + start)).exp()
+    tail = _erfcx(size / sqrt(2)) * factor / 2
     return where(x == x, where(x < 0, tail, 1 - tail), x)
 
 
@@ -49,10 +53,12 @@ def _log_ndtr(x: Tensor) -> Tensor:
 
 
 def _ndtri(p: Tensor) -> Tensor:
+    if p.dtype is dtypes.float64:
+        return doubles.ndtri(p)
     apart = p - 0.5
     middle = polynomial(between(apart.square(), 0, (0.5 - EDGE) ** 2), NDTRI) * apart
     least = where(p < 0.5, p, 1 - p)
-    x = (-2 * least.clamp(1e-38, EDGE).log()).sqrt()
+    x = (-2 * least.clamp(1e-45, EDGE).log()).sqrt()
     inverse = 1 / x
     tail = x - x.log() * inverse - polynomial(between(inverse, 1 / 14, 0.5), NDTRI_FAR) * inverse
     found = where(least >= EDGE, middle, where(apart < 0, -tail, tail))
