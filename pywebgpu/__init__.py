@@ -5,6 +5,7 @@ The functions of the namespace are the methods of Tensor and the public function
 
 from importlib import import_module as _import_module
 from importlib.machinery import PathFinder as _PathFinder
+from inspect import isfunction as _is_function
 from math import e as e
 from math import inf as inf
 from math import nan as nan
@@ -28,6 +29,7 @@ from pywebgpu.dtypes import default as get_default_dtype  # noqa: F401
 from pywebgpu.ir.graph import thread_state as _recording
 from pywebgpu.settings import settings as _settings
 from pywebgpu.tensor import create as _create
+from pywebgpu.tensor import dispatch as _dispatch
 from pywebgpu.tensor import functions as _functions
 from pywebgpu.tensor import limits as _limits
 from pywebgpu.tensor import random as _random
@@ -47,9 +49,10 @@ legacy_contiguous_format = contiguous_format
 
 # Parts that are imported when they are first asked for.
 _PARTS = {
+    "_C",
     "accelerator", "amp", "autograd", "backends", "cpu", "cuda", "data", "display", "distributions", "fft", "func",
-    "io", "linalg", "masked", "memory", "mps", "nn", "optim", "profiler", "random", "serialization", "signal",
-    "sparse", "special", "testing", "utils", "version", "webgpu",
+    "io", "linalg", "masked", "memory", "mps", "nn", "optim", "overrides", "profiler", "random", "serialization",
+    "signal", "sparse", "special", "testing", "utils", "version", "webgpu",
 }  # fmt: skip
 _ELSEWHERE = {"save": "pywebgpu.io.state", "load": "pywebgpu.io.state", "compile": "pywebgpu.step_capture.function"}
 _ELSEWHERE |= dict.fromkeys(("get_printoptions", "printoptions", "set_printoptions"), "pywebgpu.tensor.show")
@@ -150,13 +153,17 @@ def _surface() -> dict[str, _Any]:
     """What is collected and not written by hand."""
     aliases = {"bool": "bool", "half": "float16", "float": "float32", "double": "float64", "short": "int16"}
     aliases |= {"int": "int32", "long": "int64", "chalf": "complex32", "cfloat": "complex64", "cdouble": "complex128"}
-    return (
+    functions = (
         _functions.generated()
         | _functions.public(_functions)
         | _functions.public(_ordered)
-        | {name: value for name, value in _functions.public(_backends).items() if name != "Backend"}
         | _functions.public(_create)
         | _functions.public(_random)
+    )
+    return (
+        functions
+        | {name: _dispatch.public(value, __name__) for name, value in functions.items() if _is_function(value)}
+        | {name: value for name, value in _functions.public(_backends).items() if name != "Backend"}
         | _limits.legacy()
         | _dtypes.BY_NAME
         | {name: _dtypes.BY_NAME[found] for name, found in aliases.items()}

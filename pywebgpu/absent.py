@@ -12,8 +12,8 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
             "it is a part of TorchScript and of PyTorch's dispatch: programs run as Python; torch.explain has graphs",
             "AVG AggregationType AliasDb AnyType Argument ArgumentSpec AwaitType Block BoolType BufferDict "
             "CallStack Capsule ClassType Code CompilationUnit CompleteArgumentSpec ComplexType ConcreteModuleType "
-            "ConcreteModuleTypeBuilder DeepCopyMemoTable DeviceObjType DictType DisableTorchFunction "
-            "DisableTorchFunctionSubclass DispatchKey DispatchKeySet EnumType ErrorReport ExcludeDispatchKeyGuard "
+            "ConcreteModuleTypeBuilder DeepCopyMemoTable DeviceObjType DictType "
+            "DispatchKey DispatchKeySet EnumType ErrorReport ExcludeDispatchKeyGuard "
             "ExecutionPlan FatalError FileCheck FloatType FunctionSchema Gradient Graph GraphExecutorState "
             "IODescriptor InferredType IntType InterfaceType JITException ListType LiteScriptModule LockingLogger "
             "LoggerBase ModuleDict Node NoneType NoopLogger NumberType OperatorInfo OptionalType PRIVATE_OPS "
@@ -121,10 +121,10 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
             "ScalingType SwizzleType scaled_grouped_mm scaled_mm",
         ),
         ("call torch.matmul on the rows of each group, or torch.bmm on groups of one size", "grouped_mm"),
-        (
-            "a function here calls no __torch_function__: write a function of your own around it",
-            "handle_torch_function",
-        ),
+    ),
+    "overrides": (
+        ("call torch.overrides.get_overridable_functions", "get_testing_overrides"),
+        ("call the function in a torch._C.DisableTorchFunctionSubclass block", "redispatch_function"),
     ),
     "nn.attention": (
         (

@@ -10,7 +10,7 @@ from pywebgpu import shapes
 from pywebgpu.composites import fourier
 from pywebgpu.composites.logic import title
 from pywebgpu.errors import ShapeError
-from pywebgpu.tensor import create, outputs
+from pywebgpu.tensor import create, dispatch, outputs
 from pywebgpu.tensor.apply import apply, called
 from pywebgpu.tensor.methods import named_by_numpy
 
@@ -151,3 +151,6 @@ def fftshift(input: Tensor, dim: Dims = None) -> Tensor:
 def ifftshift(input: Tensor, dim: Dims = None) -> Tensor:
     """The inverse of fftshift."""
     return apply(fourier.rolled, input, tuple(_several(input, None, dim)[1]), back=True)
+
+
+globals().update(dispatch.all_public(globals(), __name__))

@@ -8,6 +8,7 @@ from typing import cast
 from pywebgpu import linalg
 from pywebgpu.errors import ShapeError
 from pywebgpu.nn import functional
+from pywebgpu.tensor import dispatch
 from pywebgpu.tensor.tensor import Tensor
 
 Maybe = Tensor | None
@@ -125,3 +126,6 @@ def lstm_cell(
     enter, forget, candidate, leave = (new + old).chunk(4, 1)
     c = forget.sigmoid() * c + enter.sigmoid() * candidate.tanh()
     return leave.sigmoid() * c.tanh(), c
+
+
+globals().update(dispatch.all_public(globals(), __name__))

@@ -12,7 +12,7 @@ from pywebgpu import dtypes, factorization, lazy, return_types, shapes
 from pywebgpu.composites import reduce
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import ShapeError
-from pywebgpu.tensor import create, limits, outputs
+from pywebgpu.tensor import create, dispatch, limits, outputs
 from pywebgpu.tensor.apply import apply, aten, called
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.memory_format import by_columns
@@ -492,3 +492,6 @@ def logdet(A: Tensor) -> Tensor:
 
 
 inverse, pinverse = inv, pinv
+
+
+globals().update(dispatch.all_public(globals(), __name__))

@@ -12,7 +12,7 @@ from pywebgpu import dtypes, factorization, return_types
 from pywebgpu.autograd.function import Function, FunctionCtx
 from pywebgpu.errors import ShapeError
 from pywebgpu.linalg import writable
-from pywebgpu.tensor import create, functions, outputs
+from pywebgpu.tensor import create, dispatch, functions, outputs
 from pywebgpu.tensor.apply import aten
 from pywebgpu.tensor.memory_format import by_columns
 from pywebgpu.tensor.methods import also_named, named_by_numpy
@@ -281,3 +281,6 @@ def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int
     if q is not None and not 0 <= q <= min(A.shape[-2:]):
         raise ValueError(f"q(={q}) must be non-negative integer and not greater than min(m, n)={min(A.shape[-2:])}")
     return svd_lowrank(A - A.mean(-2, keepdim=True) if center else A, q)
+
+
+globals().update(dispatch.all_public(globals(), __name__))

@@ -13,7 +13,7 @@ from pywebgpu import dtypes, linalg
 from pywebgpu.autograd.function import Function, FunctionCtx
 from pywebgpu.nn import functional
 from pywebgpu.nn.functional import filters
-from pywebgpu.tensor import create, functions, outputs, random
+from pywebgpu.tensor import create, dispatch, functions, outputs, random
 from pywebgpu.tensor.methods import named_by_numpy
 from pywebgpu.tensor.tensor import Tensor
 
@@ -392,3 +392,6 @@ def _upsample_bilinear2d_aa(
     steps = [1 / f if f else n / m for n, m, f in zip(input.shape[2:], sizes, given, strict=True)]
     found: Tensor = filters.filtered(input, sizes, steps, "bilinear", corners=align_corners, antialias=True)
     return found
+
+
+globals().update(dispatch.all_public(globals(), __name__))

@@ -18,6 +18,7 @@ _HOMES = {
         grid_sampler grid_sampler_2d grid_sampler_3d native_batch_norm native_dropout native_group_norm
         native_layer_norm nuclear_norm segment_reduce slice_copy
     """,
+    "pywebgpu.overrides": "DisableTorchFunction DisableTorchFunctionSubclass",
     "pywebgpu.signal.windows": "kaiser_window",
     "pywebgpu.sparse": "sparse_coo_tensor spmm",
     "pywebgpu.sparse_rows": "sparse_csr_tensor",

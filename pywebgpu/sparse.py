@@ -14,7 +14,7 @@ from pywebgpu import devices, dtypes, lazy
 from pywebgpu.errors import ShapeError
 from pywebgpu.ops import pointwise
 from pywebgpu.step_capture.capture import capture_state
-from pywebgpu.tensor import create, functions, show
+from pywebgpu.tensor import create, dispatch, functions, show
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.size import Size
 from pywebgpu.tensor.tensor import Tensor
@@ -38,6 +38,7 @@ class SparseTensor(Tensor):
     """Values at coordinates, and zeros elsewhere. `indices` are (axes, count), `values` (count, *dense axes)."""
 
     __slots__ = ()
+    __torch_function__ = staticmethod(dispatch.disabled)
 
     @property
     def _storage(self) -> Storage:  # type: ignore[override]

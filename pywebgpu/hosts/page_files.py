@@ -36,6 +36,7 @@ NATIVE = (
 # What training does not import: a page loads it when a program first imports some of it.
 LATER = (
     "__main__.py",
+    "_C.py",
     "accelerator.py",
     "amp/",
     "aten.py",
@@ -123,6 +124,7 @@ LATER = (
     "nn/output_layers.py",
     "nn/functional/sequences.py",
     "ops/complex_parts.py",
+    "overrides.py",
     "ops/fourier.py",
     "ops/divisors.py",
     "ops/gamma.py",

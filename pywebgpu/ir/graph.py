@@ -89,15 +89,17 @@ class Used:
     for any device. To ask a thread takes longer.
 
     autocast: what calls a function of nodes with its operands cast, once autocast was imported.
+    overrides: what asks classes and modes of a program's own, once there were any (see tensor/dispatch.py).
     packing: what hands the values that a new one saves to hooks for saved tensors, once there were any.
     """
 
-    __slots__ = ("autocast", "inference", "large", "origins", "packing", "wide")
+    __slots__ = ("autocast", "inference", "large", "origins", "overrides", "packing", "wide")
 
     def __init__(self) -> None:
         self.inference = self.large = self.origins = self.wide = False
         self.autocast: Callable[..., Any] | None = None
         self.packing: Callable[..., Node] | None = None
+        self.overrides: Callable[..., Any] | None = None
 
 
 used = Used()

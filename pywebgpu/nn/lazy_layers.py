@@ -10,7 +10,7 @@ from pywebgpu.autodiff import grad_mode
 from pywebgpu.nn import conv, linear, norm
 from pywebgpu.nn.module import Module
 from pywebgpu.nn.parameter import Buffer, Parameter
-from pywebgpu.tensor import create
+from pywebgpu.tensor import create, dispatch
 from pywebgpu.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ class UninitializedTensorMixin(Tensor):
     """A tensor without a shape."""
 
     __slots__ = ()
+    __torch_function__ = staticmethod(dispatch.disabled)
     cls_to_become: type[Any]
 
     def materialize(self, shape: Sequence[int], device: DeviceLike = None, dtype: DType | None = None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Self, SupportsIndex
 
 from pywebgpu import lazy as _lazy
-from pywebgpu.tensor import create
+from pywebgpu.tensor import create, dispatch
 from pywebgpu.tensor.tensor import Tensor
 
 
@@ -16,6 +16,7 @@ class Parameter(Tensor):
     """
 
     __slots__ = ()
+    __torch_function__ = staticmethod(dispatch.disabled)
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Self:
         made: Any = (create.zeros(0) if data is None else data).detach()
@@ -44,6 +45,7 @@ class Buffer(Tensor):
     """
 
     __slots__ = ()
+    __torch_function__ = staticmethod(dispatch.disabled)
     persistent: bool
 
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Self:

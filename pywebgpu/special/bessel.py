@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from pywebgpu import dtypes
 from pywebgpu.special.elementwise import between, polynomial, unary
+from pywebgpu.tensor import dispatch
 from pywebgpu.tensor.functions import where
 
 if TYPE_CHECKING:
@@ -233,3 +234,6 @@ def _airy(x: Tensor) -> Tensor:
 
 
 airy_ai = unary("airy_ai", "Airy's function Ai.", _airy)
+
+
+globals().update(dispatch.all_public(globals(), __name__))

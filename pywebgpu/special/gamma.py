@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pywebgpu.autograd.function import Function, FunctionCtx
 from pywebgpu.special.elementwise import real, smooth, tensor_of
 from pywebgpu.special.normal import INF, NAN
-from pywebgpu.tensor import create, numeric, outputs
+from pywebgpu.tensor import create, dispatch, numeric, outputs
 from pywebgpu.tensor.apply import aten, called
 from pywebgpu.tensor.functions import where
 from pywebgpu.tensor.methods import named_by_numpy
@@ -264,3 +264,6 @@ def gammaincc(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Ten
 
 
 igamma, igammac = gammainc, gammaincc  # PyTorch's names of tensors' methods
+
+
+globals().update(dispatch.all_public(globals(), __name__))

@@ -10,7 +10,7 @@ from pywebgpu import dtypes
 from pywebgpu.composites import error_functions
 from pywebgpu.special import doubles
 from pywebgpu.special.elementwise import between, polynomial, real, unary
-from pywebgpu.tensor import outputs
+from pywebgpu.tensor import dispatch, outputs
 from pywebgpu.tensor.apply import apply, aten
 from pywebgpu.tensor.functions import where
 from pywebgpu.tensor.methods import named_by_numpy
@@ -95,3 +95,6 @@ def xlog1py(input: Operand, other: Operand, *, out: Tensor | None = None) -> Ten
     idle = (x == 0).logical_and((y <= -1).logical_or(y == INF))
     found: Tensor = (x * where(idle, 0.0, y).log1p()).to(dtype)
     return outputs.finished("special.xlog1py", found, out, input, other)
+
+
+globals().update(dispatch.all_public(globals(), __name__))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from pywebgpu.special.elementwise import real
-from pywebgpu.tensor import outputs
+from pywebgpu.tensor import dispatch, outputs
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.functions import where
 from pywebgpu.tensor.memory_format import kept
@@ -85,3 +85,6 @@ legendre_polynomial_p = _family(
     lambda x: x,
     lambda x, k, q, p: ((2 * k - 1) * x * q - (k - 1) * p) / k,
 )
+
+
+globals().update(dispatch.all_public(globals(), __name__))

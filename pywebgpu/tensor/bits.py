@@ -11,7 +11,7 @@ from pywebgpu.devices.base import check_supported
 from pywebgpu.dtypes import Kind
 from pywebgpu.errors import DTypeError
 from pywebgpu.ops import pointwise
-from pywebgpu.tensor import create, functions, outputs
+from pywebgpu.tensor import create, dispatch, functions, outputs
 from pywebgpu.tensor.apply import apply
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.methods import named_by_numpy
@@ -120,3 +120,6 @@ def _require_tensors(name: str, *given: object) -> None:
             raise TypeError(
                 f"{name}(): argument '{word}' (position {at + 1}) must be Tensor, not {type(value).__name__}"
             )
+
+
+globals().update(dispatch.all_public(globals(), __name__))

@@ -11,7 +11,7 @@ from pywebgpu.composites import arithmetic
 from pywebgpu.dtypes import DType
 from pywebgpu.ir.graph import Node
 from pywebgpu.ops import complex_parts, pointwise
-from pywebgpu.tensor import outputs, show
+from pywebgpu.tensor import dispatch, outputs, show
 from pywebgpu.tensor.apply import apply, called
 from pywebgpu.tensor.layout import through
 from pywebgpu.tensor.methods import named_by_numpy
@@ -179,3 +179,6 @@ class Pairs(show.Column):
     def __call__(self, value: Any) -> str:
         imag = self._imag(value.imag).lstrip()
         return f"{self._real(value.real)}{imag if imag[0] in '+-' else '+' + imag}j"
+
+
+globals().update(dispatch.all_public(globals(), __name__))

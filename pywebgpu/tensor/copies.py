@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from pywebgpu.errors import RangeError, ShapeError
-from pywebgpu.tensor import complex_numbers, create, outputs
+from pywebgpu.tensor import complex_numbers, create, dispatch, outputs
 from pywebgpu.tensor.apply import aten, called
 from pywebgpu.tensor.memory_format import all_of, in_memory
 from pywebgpu.tensor.methods import named_by_numpy
@@ -74,7 +74,7 @@ def as_subclass(self: Tensor, cls: type[_S]) -> _S:
     if not (isinstance(given, type) and issubclass(given, Tensor)):
         known = "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible."
         raise TypeError(f"{known} Make sure your class inherits from Tensor.")
-    found: Any = alias(self)
+    found: Any = called(alias(self), "aten::alias")
     found.__class__ = cls
     return found  # type: ignore[no-any-return]
 
@@ -175,3 +175,6 @@ def empty_permuted(size: Sequence[int], physical_layout: Sequence[int], **option
         )
     made = create.zeros([size[axis] for axis in order], **options)
     return made.permute([order.index(axis) for axis in range(len(order))])
+
+
+globals().update(dispatch.all_public(globals(), __name__))

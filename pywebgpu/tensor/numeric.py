@@ -13,7 +13,7 @@ from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import DTypeError, ShapeError
 from pywebgpu.ir.graph import Node, Pointwise
 from pywebgpu.ops import gamma, pointwise
-from pywebgpu.tensor import complex_numbers, create, functions, outputs, sorting
+from pywebgpu.tensor import complex_numbers, create, dispatch, functions, outputs, sorting
 from pywebgpu.tensor.apply import apply, aten, called
 from pywebgpu.tensor.methods import named_by_numpy
 from pywebgpu.tensor.tensor import Tensor
@@ -458,3 +458,6 @@ def _edges(x: Tensor, bins: int | Tensor, ends: Sequence[float] | None) -> Tenso
     low, high = low - apart, high + apart
     share = create.arange(bins + 1, dtype=x.dtype, device=x.device).div(bins)
     return functions.where(share == 1, high, low + (high - low) * share)
+
+
+globals().update(dispatch.all_public(globals(), __name__))

@@ -18,7 +18,7 @@ from pywebgpu.ir import graph
 from pywebgpu.ir.graph import Spec
 from pywebgpu.ops import pointwise as ops
 from pywebgpu.runtime.storage import Storage
-from pywebgpu.tensor import from_data
+from pywebgpu.tensor import dispatch, from_data
 from pywebgpu.tensor import gradient as walk
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.gather_scatter import GatherScatterMethods
@@ -76,6 +76,16 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
             made = Tensor._new(ops.full(0, spec), opened)
         self._storage, self._path, self._cached, self._history = made._storage, made._path, None, made._history
         self._base, self._accumulator, self._flag, self._grad = None, None, False, None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if dispatch.overrides(cls):
+            dispatch.start()
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """What functions do with tensors of a subclass: their results are of it, too."""
+        return import_module("pywebgpu.overrides").of_tensors(cls, func, types, args, kwargs)
 
     def new_tensor(
         self,

@@ -75,6 +75,8 @@ LAYERS = (
         "handlers",
         "layer_operators",
         "operators",
+        "_C",
+        "overrides",
         "profiler",
         "run",
         "signal",

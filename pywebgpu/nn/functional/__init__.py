@@ -3,6 +3,8 @@
 Its files import what they use under names with an underscore, so that only torch's names are public here.
 """
 
+from importlib import import_module as _import_module
+
 from pywebgpu.lazy import names as _names
 
 _NAMES = {
@@ -39,4 +41,12 @@ _NAMES = {
         "upsample upsample_bilinear upsample_nearest"
     ),
 }
-__getattr__, __dir__, __all__ = _names(__name__, _NAMES)
+
+
+def _asking(name: str) -> object:
+    """What libraries import from here of torch.overrides."""
+    is_asking = name == "handle_torch_function" or name.startswith("has_torch_function")
+    return getattr(_import_module("pywebgpu.overrides"), name) if is_asking else None
+
+
+__getattr__, __dir__, __all__ = _names(__name__, _NAMES, _asking)

@@ -9,6 +9,7 @@ from pywebgpu.composites import reduce as _reduce
 from pywebgpu.ir.graph import Node as _Node
 from pywebgpu.ops import pointwise as _pointwise
 from pywebgpu.tensor import create as _create
+from pywebgpu.tensor import dispatch as _dispatch
 from pywebgpu.tensor import outputs as _outputs
 from pywebgpu.tensor import random as _random
 from pywebgpu.tensor import tensor as _tensor
@@ -288,3 +289,6 @@ def _dropped(input: _T, p: float, training: bool, inplace: bool, function: _Call
         return input
     seed = _random.seed_node(input.device)
     return _out(input, inplace, lambda x: function(x, p, seed, **options))
+
+
+globals().update(_dispatch.all_public(globals(), __name__))

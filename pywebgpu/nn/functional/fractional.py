@@ -6,6 +6,7 @@ from typing import Any as _Any
 
 from pywebgpu import dtypes as _dtypes
 from pywebgpu.tensor import create as _create
+from pywebgpu.tensor import dispatch as _dispatch
 from pywebgpu.tensor import functions as _functions
 from pywebgpu.tensor import random as _random
 from pywebgpu.tensor import tensor as _tensor
@@ -96,3 +97,6 @@ def fractional_max_pool2d_with_indices(*args: _Any, **kwargs: _Any) -> _Pooled:
 def fractional_max_pool3d_with_indices(*args: _Any, **kwargs: _Any) -> _Pooled:
     """As fractional_max_pool3d, with where the elements lie."""
     return fractional_max_pool3d(*args[:4], **{**kwargs, "return_indices": True})
+
+
+globals().update(_dispatch.all_public(globals(), __name__))

@@ -8,6 +8,7 @@ from pywebgpu import dtypes as _dtypes
 from pywebgpu.composites import linear_loss as _linear_loss
 from pywebgpu.nn.functional import loss as _loss
 from pywebgpu.nn.functional import rows as _rows
+from pywebgpu.tensor import dispatch as _dispatch
 from pywebgpu.tensor import tensor as _tensor
 from pywebgpu.tensor.apply import apply as _apply
 
@@ -127,3 +128,6 @@ def _check(input: _T, linear_weight: _T, linear_bias: _T | None) -> None:
             f"K-dimensional loss defined by linear_weight shape {tuple(linear_weight.shape)} requires batched input, "
             f"(N, {input.shape[-1]}), got unbatched input with shape {tuple(input.shape)}"
         )
+
+
+globals().update(_dispatch.all_public(globals(), __name__))

@@ -3,6 +3,7 @@
 import warnings as _warnings
 
 from pywebgpu.composites import loss as _loss
+from pywebgpu.tensor import dispatch as _dispatch
 from pywebgpu.tensor import tensor as _tensor
 from pywebgpu.tensor.apply import apply as _apply
 
@@ -87,3 +88,6 @@ def binary_cross_entropy_with_logits(
     return _apply(
         _loss.binary_cross_entropy_with_logits, input, target, weight, pos_weight=pos_weight, reduction=reduction
     )
+
+
+globals().update(_dispatch.all_public(globals(), __name__))

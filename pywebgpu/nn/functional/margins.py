@@ -7,6 +7,7 @@ from pywebgpu.composites import distance as _distance
 from pywebgpu.composites import loss as _loss
 from pywebgpu.nn.functional import loss as _base
 from pywebgpu.tensor import create as _create
+from pywebgpu.tensor import dispatch as _dispatch
 from pywebgpu.tensor import tensor as _tensor
 from pywebgpu.tensor.apply import apply as _apply
 from pywebgpu.tensor.methods import also_named as _also_named
@@ -256,3 +257,6 @@ def l1_loss(
     """|x - target|"""
     reduction = _base._reduction(size_average, reduce, reduction)
     return _apply(_distance.l1_loss, input, target, weight, reduction=reduction)
+
+
+globals().update(_dispatch.all_public(globals(), __name__))

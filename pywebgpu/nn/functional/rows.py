@@ -8,6 +8,7 @@ from pywebgpu.composites import embedding as _embedding
 from pywebgpu.composites import linear as _linear
 from pywebgpu.composites import normalize as _normalize
 from pywebgpu.errors import ShapeError as _ShapeError
+from pywebgpu.tensor import dispatch as _dispatch
 from pywebgpu.tensor import outputs as _outputs
 from pywebgpu.tensor import random as _random
 from pywebgpu.tensor import tensor as _tensor
@@ -195,3 +196,6 @@ def scaled_dot_product_attention(
         seed=seed,
         fused=query.device.type != "cpu",  # NumPy keeps the weights, rather than to compute them again.
     )
+
+
+globals().update(_dispatch.all_public(globals(), __name__))

@@ -6,6 +6,7 @@ from math import prod as _prod
 from typing import Any as _Any
 
 from pywebgpu.tensor import create as _create
+from pywebgpu.tensor import dispatch as _dispatch
 from pywebgpu.tensor import functions as _functions
 from pywebgpu.tensor import tensor as _tensor
 from pywebgpu.tensor.apply import aten as _aten
@@ -175,3 +176,6 @@ def _unpool(rank: int) -> _Callable[..., _T]:
 
 
 max_unpool1d, max_unpool2d, max_unpool3d = (_unpool(rank) for rank in (1, 2, 3))
+
+
+globals().update(_dispatch.all_public(globals(), __name__))

@@ -7,6 +7,7 @@ from pywebgpu import dtypes as _dtypes
 from pywebgpu.composites import embedding as _embedding
 from pywebgpu.nn.functional import rows as _rows
 from pywebgpu.tensor import create as _create
+from pywebgpu.tensor import dispatch as _dispatch
 from pywebgpu.tensor import functions as _functions
 from pywebgpu.tensor import sorting as _sorting
 from pywebgpu.tensor import tensor as _tensor
@@ -238,3 +239,6 @@ def multi_head_attention_forward(
         query, key, value, key_padding_mask, need_weights, attn_mask, average_attn_weights, is_causal=is_causal
     )
     return found
+
+
+globals().update(_dispatch.all_public(globals(), __name__))

@@ -8,6 +8,7 @@ from typing import Any as _Any
 from pywebgpu.composites import convolution as _convolution
 from pywebgpu.composites import pooling as _pooling
 from pywebgpu.composites import resample as _resample
+from pywebgpu.tensor import dispatch as _dispatch
 from pywebgpu.tensor import outputs as _outputs
 from pywebgpu.tensor import tensor as _tensor
 from pywebgpu.tensor.apply import apply as _apply
@@ -351,3 +352,6 @@ def pixel_unshuffle(input: _T, downscale_factor: int) -> _T:
 def channel_shuffle(input: _T, groups: int) -> _T:
     """(n, g c, ...) with channel (i, j) of (g, c) at (j, i)."""
     return _apply(_resample.channel_shuffle, input, groups)
+
+
+globals().update(_dispatch.all_public(globals(), __name__))
