@@ -22,6 +22,7 @@ from pywebgpu import memory as memory
 from pywebgpu import mps as mps
 from pywebgpu import nn as nn
 from pywebgpu import optim as optim
+from pywebgpu import overrides as overrides
 from pywebgpu import profiler as profiler
 from pywebgpu import random as random
 from pywebgpu import serialization as serialization
@@ -179,6 +180,8 @@ from pywebgpu.operators import native_layer_norm as native_layer_norm
 from pywebgpu.operators import nuclear_norm as nuclear_norm
 from pywebgpu.operators import segment_reduce as segment_reduce
 from pywebgpu.operators import slice_copy as slice_copy
+from pywebgpu.overrides import DisableTorchFunction as DisableTorchFunction
+from pywebgpu.overrides import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
 from pywebgpu.signal.windows import kaiser_window as kaiser_window
 from pywebgpu.sparse import sparse_coo_tensor as sparse_coo_tensor
 from pywebgpu.sparse import spmm as spmm

@@ -86,12 +86,13 @@ def all_public(names: Mapping[str, Any], module: str) -> dict[str, Any]:
 
 
 def start() -> None:
-    """From now on calls ask."""
-    if used.overrides is None:
-        used.overrides = ask
-        kind = TensorBase._kind
+    """From now on calls ask; once more where a program put the methods of Tensor back as they were."""
+    used.overrides, kind = ask, TensorBase._kind
+    if not isinstance(kind.__dict__.get("__add__"), Method):
         for name in dir(kind):
             value = _found(kind, name)
+            if isinstance(value, Method | Property):
+                continue
             if name in PROPERTIES:
                 setattr(kind, name, Property(value))
             elif isinstance(value, FunctionType) and (name in OPERATORS or not (name[0] == "_" or name in UNSEEN)):

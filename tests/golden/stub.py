@@ -47,7 +47,7 @@ def text() -> str:
     imports["pywebgpu.nn.functional"] |= {
         f"{name} as {name}" for name in limits.FUNCTIONAL if hasattr(functional, name)
     }
-    imports["pywebgpu"] |= {f"{part} as {part}" for part in parts if _is_there(part)}
+    imports["pywebgpu"] |= {f"{part} as {part}" for part in parts if part != "_C" and _is_there(part)}
     froms = [f"from {module} import {name}" for module, names in sorted(imports.items()) for name in sorted(names)]
     return "\n".join([HEAD, "import builtins", *froms, "", *lines, ""])
 
@@ -58,6 +58,8 @@ def _is_there(part: str) -> bool:
 
 def _named(name: str, value: Any, imports: dict[str, set[str]], lines: list[str]) -> None:
     """A class or a function of some file, or a value."""
+    if getattr(value, "__module__", "") == "pywebgpu":  # Of the surface: it is around one of a file.
+        value = getattr(value, "__wrapped__", value)
     own = getattr(value, "__module__", "") if isinstance(value, type) or inspect.isroutine(value) else ""
     source = sys.modules.get(own)
     found = next((at for at in (name, getattr(value, "__name__", "")) if getattr(source, at, None) is value), None)
