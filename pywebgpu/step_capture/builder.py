@@ -128,7 +128,7 @@ class Builder:
     def _call(self, function: Callable[..., object]) -> object:
         capture, call, current = self.capture, self.call, self.current
         numbers: list[Any] = list(call.numbers)
-        firsts = signature.firsts(call.numbers)
+        firsts, current = signature.firsts(call.numbers), self.current
         for at in sorted(self.free):
             first = firsts[at]
             read = lambda at=at: current[0].numbers[at]  # noqa: E731
@@ -144,7 +144,7 @@ class Builder:
                 result = self._watched(function, args, kwargs)
                 if capture.failed is not None:  # The program caught it, and went another way than without a capture.
                     raise capture.failed
-                after = Call(args, kwargs)
+                after = Call(args, kwargs, counts=call.counts)
                 self._given = {id(container): number for number, container in enumerate(after.containers)}
                 is_as_before = (
                     after.key == call.key

@@ -105,7 +105,7 @@ class Capture:
         self.modes: dict[
             int, dict[str, Any]
         ] = {}  # by id: of modules that are told whether they train, before it counts
-        self.has_named: Callable[[str], bool] = lambda name: False  # whether code that ran up to now may read it
+        self.has_named: Callable[[str], bool] = _is_not_named  # whether code that ran up to now may read a name
         self.checks: list[Any] = []  # tensors that nobody reads: to compute them raises where something does not hold
         self.moved: list[Any] = []  # weak references to storages that another one took in, or that left it
         self.tensors: dict[int, Seen] = {}  # by id: those that were read or written
@@ -133,6 +133,7 @@ class Capture:
                 ending()
         finally:
             capture_state.capture, self.is_open = None, False
+            self.has_named = _is_not_named
 
     def leave(self, reason: str) -> None:
         """The rest of the call is ordinary code, which may read values: such a call is recorded each time.
@@ -359,6 +360,10 @@ def leave(reason: str) -> None:
     """Called by what waits for values: no step can be made of a call that does."""
     if capture_state.capture is not None:
         capture_state.capture.leave(reason)
+
+
+def _is_not_named(name: str) -> bool:
+    return False
 
 
 def _restore(home: MutableMapping[str, Any], was: dict[str, Any]) -> None:

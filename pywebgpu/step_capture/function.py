@@ -65,6 +65,7 @@ class Compiled:
         self._variants: OrderedDict[Any, _Variants] = OrderedDict()
         self._open: set[Any] = set()
         self._lost = self._missed = self._unlike = 0
+        self._counts: bool | None = None  # whole numbers that are passed are read in each run; None: not known yet
         self._lock = threading.RLock()
 
     def __get__(self, owner: object, kind: object = None) -> Any:
@@ -82,7 +83,7 @@ class Compiled:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if capture_state.capture is not None or _is_checked():  # A step inside a step is a part of it.
             return self.function(*args, **kwargs)
-        call = Call(args, kwargs)
+        call = Call(args, kwargs, counts=bool(self._counts))
         if call.has_history or call.key in self._open:
             return self.function(*args, **kwargs)
         with self._lock:
@@ -90,6 +91,10 @@ class Compiled:
             line = id(caller.f_code), caller.f_lasti
             variants = self._variants.get(call.key)
             if variants is None:
+                if self._counts is None and self._variants:
+                    self._counts = signature.are_counted(next(reversed(self._variants)), call.key) or None
+                    if self._counts:  # A step number, say: it is read in each run, as floats are.
+                        call = Call(args, kwargs, counts=True)
                 self._meet(call)
                 return self._capture(call, _Variants(), [], line=line)
             self._variants.move_to_end(call.key)
@@ -160,6 +165,8 @@ class Compiled:
             self.counters["recompiles"] += 1
             self._say(f"{reasons[0]}, and is free from now on" if free else reasons[0])
             self._missed += 1
+            if self._missed == PATIENCE and self._counts:  # They decide what the function does.
+                self._counts = False
             if self._missed == MISSES:
                 self._warn(f"is captured anew at each call: {reasons[0]}")
         builder = Builder(call, free, guarded=guarded, dry=dry)
@@ -268,7 +275,7 @@ class Compiled:
     def latest(self) -> Step | None:
         """The step that was captured or ran last, with all floats that it is given free: for an export."""
         kept = next((one for one in reversed(self._variants.values()) if one.steps), None)
-        if kept is None or not kept.steps[0].numbers:
+        if kept is None or not (kept.steps[0].numbers or self._counts):
             return None if kept is None else kept.steps[0]
         args, kwargs = signature.rebuilt(kept.steps[0].outline, signature.example)
         variants = _Variants()

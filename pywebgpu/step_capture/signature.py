@@ -22,7 +22,7 @@ from pywebgpu.ir.graph import Spec, thread_state
 from pywebgpu.ops import movement
 from pywebgpu.runtime.storage import whole_of
 from pywebgpu.step_capture import surroundings
-from pywebgpu.step_capture.free_number import FREE, plain
+from pywebgpu.step_capture.free_number import FREE, FreeFloat, FreeInt, plain
 from pywebgpu.step_capture.surroundings import HEAP, is_a
 from pywebgpu.tensor import create
 from pywebgpu.tensor.base import TensorBase
@@ -56,12 +56,14 @@ class Call:
     has_history: a gradient may flow out of the call through an argument.
     kinds: the classes of what counts by its content, as far as they are not Python's own.
     containers: those that can be written, in their order.
+    counts: whole numbers, too, count by being there.
     """
 
     __slots__ = (
         "_number_of",
         "args",
         "containers",
+        "counts",
         "has_history",
         "kept",
         "key",
@@ -71,8 +73,8 @@ class Call:
         "tensors",
     )
 
-    def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self.args, self.kwargs = args, kwargs
+    def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any], *, counts: bool = False) -> None:
+        self.args, self.kwargs, self.counts = args, kwargs, counts
         self.tensors: list[TensorBase] = []
         self.numbers: list[float] = []
         self.kept: list[Any] = []
@@ -90,7 +92,7 @@ class Call:
     def nothing(cls) -> Call:
         """No call. It is made while files are imported, when the default device may not be known yet."""
         found = cls.__new__(cls)
-        found.args, found.kwargs, found.key, found.has_history = (), {}, None, False
+        found.args, found.kwargs, found.key, found.has_history, found.counts = (), {}, None, False, False
         found.tensors, found.numbers, found.kept, found.kinds, found.containers = [], [], [], [], []
         return found
 
@@ -98,11 +100,12 @@ class Call:
         kind = type(value)
         if issubclass(kind, TensorBase) and not hides_attributes(kind):
             return self._tensor(value)  # type: ignore[arg-type]
-        if kind in VALUES:
+        if kind in VALUES and not (self.counts and kind is int):
             return kind, value
-        if is_number(value):
-            self.numbers.append(value)
-            return "number" if kind is float or kind in FREE else (kind, "number")
+        if self._is_free(value):
+            self.numbers.append(value)  # type: ignore[arg-type]
+            kind = {FreeFloat: float, FreeInt: int}.get(kind, kind)
+            return "number" if kind is float else (kind, "number")
         if kind is tuple:
             return kind, tuple([self._describe(item) for item in value])  # type: ignore[attr-defined]
         if is_container(value):
@@ -182,10 +185,13 @@ class Call:
         args = rebuilt(self.args, change)
         return args, rebuilt(self.kwargs, change)
 
+    def _is_free(self, value: object) -> bool:
+        return is_number(value) or (self.counts and type(value) is int)
+
     def mapped(self, numbers: list[float]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments with other numbers instead of the floats."""
         left = iter(numbers)
-        change = lambda value: next(left) if is_number(value) else value  # noqa: E731
+        change = lambda value: next(left) if self._is_free(value) else value  # noqa: E731
         args = rebuilt(self.args, change)
         return args, rebuilt(self.kwargs, change)
 
@@ -213,6 +219,17 @@ def difference(old: object, new: object) -> str:
     if old[:1] == new[:1] == ("object",):
         return "an object, which is known by its identity, is another one"
     return next(difference(a, b) for a, b in zip(old, new, strict=True) if a != b)
+
+
+def are_counted(old: object, new: object) -> bool:
+    """Whether two keys differ in whole numbers alone."""
+    if old == new:
+        return True
+    if not (isinstance(old, tuple) and isinstance(new, tuple) and len(old) == len(new)):
+        return False
+    if len(old) == 2 and old[0] is int and new[0] is int:
+        return True
+    return all(map(are_counted, old, new))
 
 
 def _short(value: object) -> str:

@@ -43,7 +43,7 @@ class Step:
     number_indices: where in the host program the numbers of the Program are.
     known: what the signature tells apart by identity, so that it has to stay.
     modes: attributes of modules that it tells whether they train, and what they are told at last.
-    firsts: which of the numbers are the same object, where its code asks for that.
+    firsts: which of the numbers are the same object, where its code asks for that or it reads them as one.
     aliases: the containers among the arguments, by id and number, that its code also sees in another way.
     """
 
@@ -95,6 +95,7 @@ def made(captured: CapturedCall, current: list[Call], free: frozenset[int], *, d
     for number in kept_numbers:
         capture.index_of(number)
     kinds = [*captured.sources, *(kind for kinds in captured.takers for kind in kinds), *captured.fixed]
+    firsts = signature.firsts(captured.call.numbers)
     gradients = NewGradients(captured.new_gradients, are_shown=_are_shown(captured))
     if not dry:
         gradients.keep()
@@ -124,7 +125,7 @@ def made(captured: CapturedCall, current: list[Call], free: frozenset[int], *, d
         known=tuple(captured.call.kept),
         aliases=_aliases(captured.call, captured.around),
         outline=captured.call.outline(),
-        firsts=signature.firsts(captured.call.numbers) if captured.around.by_identity else None,
+        firsts=firsts if captured.around.by_identity or any(firsts[at] < at for at in free) else None,
         modes=[(home, home["training"]) for home in capture.modes.values()],
         now=Replays(current, captured.around),
     )

@@ -1261,6 +1261,30 @@ def step(x):
         replays=2,
     ),
     Case(
+        "step_number_that_warms_a_rate_up",
+        """
+n = 0
+m = nn.Linear(3, 3)
+nn.init.ones_(m.weight)
+nn.init.zeros_(m.bias)
+o = optim.SGD(m.parameters(), lr=0.01)
+def step(x, n):
+    for group in o.param_groups: group['lr'] = 0.1 * min(1.0, (n + 1) / 100)
+    o.zero_grad()
+    loss = m(x).square().mean()
+    loss.backward()
+    o.step()
+    return loss.detach()
+def call():
+    global n
+    n += 1
+    return [step(x, 2 * n), step(x, 2 * n + 1)]
+""",
+        "pass",
+        "call()",
+        replays=3,
+    ),
+    Case(
         "timer_behind_a_flag",
         """
 import time
