@@ -39,6 +39,7 @@ take: Structural = Structural(
     gathers=True,
 )
 
+WIDE = 256  # elements of a row from which NumPy is called for each: below it takes longer than all of them at once
 MODES = ("set", "add", "prod", "max", "min")
 
 
@@ -52,10 +53,13 @@ def _scatter(xp: ModuleType, base: NDArray[Any], index: NDArray[Any], source: ND
     out = base.copy()
     if mode == "set":
         out[index] = source
-    else:
-        # One flat axis: NumPy is several times faster there, and the order of the additions is the same.
-        ufunc = {"add": xp.add, "prod": xp.multiply, "max": xp.maximum, "min": xp.minimum}[mode]
-        d = base.shape[1]
+        return out
+    ufunc = {"add": xp.add, "prod": xp.multiply, "max": xp.maximum, "min": xp.minimum}[mode]
+    d = base.shape[1]
+    if d >= WIDE:
+        for row, values in zip(index.tolist(), source, strict=True):
+            ufunc(out[row], values, out=out[row])
+    else:  # One flat axis: NumPy is several times faster there, and the order of the additions is the same.
         positions = index if d == 1 else (index[:, None] * d + xp.arange(d)).reshape(-1)
         ufunc.at(out.reshape(-1), positions, xp.ascontiguousarray(source).reshape(-1))
     return out
