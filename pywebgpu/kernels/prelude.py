@@ -216,6 +216,14 @@ _TEXTS = (
   let m = pow(abs(a), b);
   return select(m, -m, a < 0.0 && odd);
 }""",
+    # Dekker's: fma is two operations on some engines.
+    """fn p_product_error(a: f32, b: f32, product: f32) -> f32 {
+  let first = bitcast<f32>(bitcast<u32>(a) & 0xfffff000u);
+  let second = bitcast<f32>(bitcast<u32>(b) & 0xfffff000u);
+  let left = a - first;
+  let right = b - second;
+  return ((first * second - product) + first * right + left * second) + left * right;
+}""",
     """fn p_pow_i32(a: i32, b: i32) -> i32 {
   if (b < 0) { return select(0, select(1, select(1, -1, (b & 1) != 0), a == -1), abs(a) == 1); }
   var base = a;

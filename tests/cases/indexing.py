@@ -230,6 +230,12 @@ for name, numbers in (("all", given([2] * 9000, "int64")), ("few", integers(9001
     case(f"scatter_reduce_of_many_{name}", lambda torch, i, v: torch.zeros(4).scatter_reduce(0, i, v, "amax"), numbers,
          distinct(9000 + (name == "few")), grad=False)  # fmt: skip
     case(f"bincount_of_many_{name}", lambda torch, i: torch.bincount(i, minlength=5), numbers)
+case(
+    "index_add_wide",
+    lambda torch, i, v: torch.zeros(5, 300).index_add(0, i, v),
+    integers(40, low=0, high=5),
+    randn(40, 300),
+)
 case("index_add_alpha", lambda torch, a, i, v: a.index_add(0, i, v, alpha=-0.5), randn(4, 3), ROWS, randn(3, 3))
 case("index_add_in_place", lambda torch, a, i, v: a.clone().index_add_(0, i, v), randn(4, 3), ROWS, randn(3, 3))
 case("index_add_many", lambda torch, i, v: torch.zeros(5, 3).index_add_(0, i, v), integers(257, low=0, high=5),

@@ -96,10 +96,10 @@ class RowsTemplate(Template):
         space = work.domain.space
         assert space is not None
         limits = target.limits
-        positional = [is_positional(fold) for fold in together(work.nodes)]
+        pairs = [is_positional(fold) or fold[0].op.name == "prod" for fold in together(work.nodes)]
         words = [node for node in work.nodes if node.spec.dtype.format.per_word > 1 and escapes(node)]
         small = [node for node in words if work.domain.levels[id(node)] == OUTER]
-        arrays = len(positional) + sum(positional) + len(small)
+        arrays = len(pairs) + sum(pairs) + len(small)
         if arrays > limits.shared_bytes // (WORD * limits.workgroup_size) or (small and any(map(_adds, work.nodes))):
             return False
         if _are_stored_rows_fast(space):

@@ -17,6 +17,7 @@ from pywebgpu.kernels.builder import Builder, element
 from pywebgpu.kernels.combine import combine, identity
 from pywebgpu.kernels.intrinsics import rounded
 from pywebgpu.kernels.ir import (
+    F32,
     I32,
     LANE,
     U32,
@@ -185,6 +186,9 @@ class _Accumulator:
         self.part: Var | None = None
         if floats and walk.lanes == 1 and walk.columns > PART and not walk.strips:
             self.part = build.var(start, build.fresh("acc"))
+        self.rest: Var | None = None  # what rounding took from a product
+        if self.name == "prod" and self.dtype.kind is Kind.FLOAT and walk.columns > PART:
+            self.rest = build.var(Const(F32, 0.0), build.fresh("acc"))
         if self.positional:
             self.position = build.var(Const(U32, 0xFFFFFFFF), build.fresh("acc"))
 
@@ -200,6 +204,8 @@ class _Accumulator:
                 with build.if_((column & (PART - 1)).eq(PART - 1)):
                     build.assign(self.value, self.part, "+=")
                     build.assign(self.part, 0.0)
+            elif self.rest is not None:  # Equal factors round alike in all lanes, and their errors would add up.
+                self._multiply(value, None, build)
             else:
                 build.assign(self.value, combine(self.combine, self.value, value))
 
@@ -214,14 +220,27 @@ class _Accumulator:
             build.assign(self.value, value)
             build.assign(self.position, position)
 
+    def _multiply(self, value: Expr, rest: Expr | None, build: Builder) -> None:
+        """By another product, with what rounding took from it."""
+        assert self.rest is not None
+        product = build.let(self.value * value)
+        error = call("p_product_error", F32, self.value, value, product)
+        if rest is not None:
+            error = call("fma", F32, self.value, rest, error)
+        build.assign(self.rest, call("fma", F32, self.rest, value, error))
+        build.assign(self.value, product)
+
     def join(self, walk: Rows, at: int, build: Builder) -> None:
         """Joins the lanes of a row: every lane of the row has the results."""
         if self.part is not None:
             build.assign(self.value, self.part, "+=")
-        if walk.shuffled > 1 and not self.positional:
+        if walk.shuffled > 1 and not self.positional and self.rest is None:
             self._shuffle(walk, build)
         elif walk.lanes > 1:
             self._tree(walk, at, build)
+        if self.rest is not None:  # It is as large as the product, or no number, where that is infinite.
+            is_small = call("abs", F32, self.rest) < call("abs", F32, self.value)
+            build.assign(self.value, select(self.value, self.value + self.rest, is_small))
         for node in self.nodes:
             is_position = self.positional and node.attrs.get(WHICH) != 0
             found = construct(I32, self.position) if is_position else rounded(self.value, self.dtype)
@@ -231,6 +250,8 @@ class _Accumulator:
         """By halves, in workgroup memory."""
         kind = self.value.type
         shared = [(self.value, build.workgroup_array(f"shared_{kind}_{at}", kind, walk.size))]
+        if self.rest is not None:
+            shared.append((self.rest, build.workgroup_array(f"shared_rest_{at}", F32, walk.size)))
         if self.positional:
             shared.append((self.position, build.workgroup_array(f"shared_position_{at}", U32, walk.size)))
         apart = 1 if walk.along else walk.beside
@@ -239,9 +260,11 @@ class _Accumulator:
         build.barrier()
         with build.loop("step", walk.lanes // 2, 0, 1, ">>=") as step:
             with build.if_(walk.position < step):
-                value, *positions = [build.let(array[LANE + step * apart]) for _, array in shared]
+                value, *others = [build.let(array[LANE + step * apart]) for _, array in shared]
                 if self.positional:
-                    self._choose(value, positions[0], build)
+                    self._choose(value, others[0], build)
+                elif self.rest is not None:
+                    self._multiply(value, others[0], build)
                 else:
                     build.assign(self.value, combine(self.combine, self.value, value))
                 for own, array in shared:
