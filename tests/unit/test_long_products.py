@@ -33,7 +33,7 @@ EDGES = [
     ([1e30] * 300, float("inf")),
     ([1e-30] * 300, 0.0),
     ([1e30] * 300 + [0.0], float("nan")),
-    ([float("inf"), -1.0] * 150, float("-inf")),
+    ([float("inf"), -1.0] * 151, float("-inf")),
     ([float("inf"), -1.0] * 200, float("inf")),
     ([2.0] * 100 + [float("nan")], float("nan")),
     ([2.0] * 100 + [0.0], 0.0),
