@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import gc
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from math import prod
 from operator import is_
@@ -29,10 +30,10 @@ from pywebgpu.step_capture import garbage, gradients, guards, kinds, names, sign
 from pywebgpu.step_capture.bindings import Fresh, Given, GivenContainer, GradientOf, Made, Replays, Source, Taker
 from pywebgpu.step_capture.capture import Capture, capture_state
 from pywebgpu.step_capture.captured_call import CapturedCall
-from pywebgpu.step_capture.free_number import NotFreeError, plain
+from pywebgpu.step_capture.free_number import FREE, NotFreeError, plain
 from pywebgpu.step_capture.gradients import GivenGradients
 from pywebgpu.step_capture.signature import Call
-from pywebgpu.step_capture.surroundings import Surroundings, is_a
+from pywebgpu.step_capture.surroundings import Place, Surroundings, is_a
 from pywebgpu.step_capture.watch import Watch
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.history import History
@@ -48,6 +49,7 @@ class Builder:
     ordinary: all numbers are plain. guarded: all are, and a run needs them to be what they are.
     dry: the Program is made ready and does not run, and all is as it was before.
     known: what is known of the step that is audited. watched: what the call runs and can see is found out.
+    counted: where the program keeps numbers that it changes.
     """
 
     def __init__(
@@ -60,6 +62,7 @@ class Builder:
         dry: bool = False,
         known: Replays | None = None,
         watched: bool = True,
+        counted: Sequence[Place] = (),
     ) -> None:
         self.call, self.free, self._dry = call, free, dry
         self.capture = Capture(free=not ordinary, guarded=guarded, dry=dry)
@@ -67,7 +70,7 @@ class Builder:
         self.reason = ""
         self.is_open = self.has_moved = False
         self.told = False  # code ran that can tell a free number from Python's own
-        self._known = known
+        self._known, self._counted = known, counted
         self._watch = Watch(self._is_paused, self._is_told) if watched else None
         if self._watch is not None:
             self.capture.has_named = self._watch.has_named
@@ -128,7 +131,7 @@ class Builder:
     def _call(self, function: Callable[..., object]) -> object:
         capture, call, current = self.capture, self.call, self.current
         numbers: list[Any] = list(call.numbers)
-        firsts, current = signature.firsts(call.numbers), self.current
+        firsts = signature.firsts(call.numbers)
         for at in sorted(self.free):
             first = firsts[at]
             read = lambda at=at: current[0].numbers[at]  # noqa: E731
@@ -141,7 +144,8 @@ class Builder:
                 for at, tensor in enumerate(call.tensors):
                     self._free_starts(at, tensor)
                 args, kwargs = call.mapped(numbers)
-                result = self._watched(function, args, kwargs)
+                with self._counting():
+                    result = self._watched(function, args, kwargs)
                 if capture.failed is not None:  # The program caught it, and went another way than without a capture.
                     raise capture.failed
                 after = Call(args, kwargs, counts=call.counts)
@@ -163,6 +167,29 @@ class Builder:
             for tensor in self._parts:
                 tensor._history = None
             self._parts = []
+
+    @contextmanager
+    def _counting(self) -> Iterator[None]:
+        """Numbers that the program keeps and changes in each call are read, and written, by each run."""
+        capture, numbers = self.capture, []
+        places = [place for place in self._counted if type(_content(place)) in (int, float)]
+        for place in places:
+            number = capture.read(place.name, place.get, place.owner, handed=True)
+            numbers.append(number)
+            place.set(number)
+        try:
+            yield
+            for place, number in zip(places, numbers, strict=True):
+                value = _content(place)
+                if type(value) not in (*FREE, int, float):
+                    capture.reason = "it puts something else where it kept a number"
+                elif value is not number and not capture.left:
+                    capture.write(place.name, value, place.set, place.owner)
+        finally:
+            for place in places:
+                value = _content(place)
+                if type(value) in FREE:
+                    place.set(plain(value))
 
     def _watched(self, function: Callable[..., object], args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
         if self._watch is None:
@@ -466,6 +493,13 @@ class Builder:
             return value
         memory = self._memory.get(id(value._storage), value._storage)
         return self._view(value, Made(memory, None, value._path, value))
+
+
+def _content(place: Place) -> object:
+    try:
+        return place.get()
+    except (KeyError, ValueError):  # The program took it away.
+        return None
 
 
 def _wants_gradient(tensor: TensorBase) -> bool:

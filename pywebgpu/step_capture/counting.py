@@ -92,6 +92,10 @@ def may_read(names: frozenset[str], name: str) -> bool:
     return name in names or name in OWN or name in PROTOCOLS or name.endswith("hooks") or name[:2] == "__" == name[-2:]
 
 
+def wanted_of(names: dict[str, Any], wanted: Callable[[str], bool] | None) -> tuple[str, ...]:
+    return tuple(names if wanted is None else filter(wanted, names))
+
+
 def is_among(key: object, *groups: Collection[str]) -> bool:
     return type(key) is str and any(key in group for group in groups)
 

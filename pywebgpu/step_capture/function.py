@@ -18,16 +18,19 @@ from typing import Any
 from pywebgpu.ir.graph import thread_state
 from pywebgpu.settings import settings
 from pywebgpu.step_capture import audit, names, signature, step
+from pywebgpu.step_capture.bindings import Replays
 from pywebgpu.step_capture.builder import Builder
 from pywebgpu.step_capture.capture import capture_state
 from pywebgpu.step_capture.captured_call import CapturedCall
 from pywebgpu.step_capture.signature import Call
 from pywebgpu.step_capture.step import Step
+from pywebgpu.step_capture.surroundings import Place
 from pywebgpu.tensor.base import TensorBase
 
 ALIKE = 8  # captured steps of one signature
 PATIENCE = 4  # captures in a row that cannot be kept, before a warning
 MISSES = 8  # captures in a row because a guard did not hold, before a warning
+COUNTED = 64  # numbers that a function keeps and changes
 TRUST = 3  # audits of one signature that may find a difference, before its calls are recorded each time
 
 
@@ -66,6 +69,7 @@ class Compiled:
         self._open: set[Any] = set()
         self._lost = self._missed = self._unlike = 0
         self._counts: bool | None = None  # whole numbers that are passed are read in each run; None: not known yet
+        self._counted: list[Place] = []  # where the program keeps numbers that it changes in each call
         self._lock = threading.RLock()
 
     def __get__(self, owner: object, kind: object = None) -> Any:
@@ -169,7 +173,8 @@ class Compiled:
                 self._counts = False
             if self._missed == MISSES:
                 self._warn(f"is captured anew at each call: {reasons[0]}")
-        builder = Builder(call, free, guarded=guarded, dry=dry)
+        counted = () if dry or variants.told else self._counted
+        builder = Builder(call, free, guarded=guarded, dry=dry, counted=counted)
         try:
             captured = builder.record(self.function)
         except TypeError:  # What stands for several values may be no float to a function: it is one from now on.
@@ -199,7 +204,9 @@ class Compiled:
     def _audit(self, call: Call, variants: _Variants, one: Step) -> object:
         self.counters["audits"] += 1
         now, begun = one.now, audit.begin(one, call)
-        builder = Builder(call, step.free(one, call), ordinary=True, known=now, watched=now.n_audits == 0)
+        builder = Builder(
+            call, step.free(one, call), ordinary=True, known=now, watched=now.n_audits == 0, counted=self._counted
+        )
         one.gradients.forget()
         captured = builder.record(self.function)
         now.n_calls += 1
@@ -208,6 +215,9 @@ class Compiled:
         found = None if captured.capture.left else audit.difference(one, captured, begun)
         if captured.is_open:
             found = "a gradient may now be asked of what it returns"
+        if written is not None and not (variants.told or _unseen(captured)) and self._count(now, written):
+            variants.steps.remove(one)
+            return self._given(captured)
         unseen = f"it changes what outlives the call: {written}" if written is not None else _unseen(captured)
         if unseen:
             variants.each_call = unseen
@@ -222,6 +232,15 @@ class Compiled:
             now.surroundings = captured.around
             one.gradients.keep()
         return self._given(captured)
+
+    def _count(self, now: Replays, written: str) -> bool:
+        """Whether all that the function changed are numbers that it keeps: each run can do that, too."""
+        places = now.surroundings.counted()
+        if not places or len(places) > COUNTED:
+            return False
+        self._counted = [*self._counted, *places][-COUNTED:]
+        self._say(f"captured again, as it counts: {written}")
+        return True
 
     def _differs(self, variants: _Variants, one: Step, found: str) -> None:
         reason = f"call {one.now.n_calls} did something else than a replay would have done: {found}"

@@ -143,6 +143,23 @@ def path(title: str, key: object) -> str:
     return f"{title}[{key!r}]"
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Place:
+    """Where a program keeps a number: by its name in a dict, or in a cell."""
+
+    owner: Any
+    name: str
+
+    def get(self) -> Any:
+        return self.owner[self.name] if type(self.owner) is dict else self.owner.cell_contents
+
+    def set(self, value: object) -> None:
+        if type(self.owner) is dict:
+            self.owner[self.name] = value
+        else:
+            self.owner.cell_contents = value
+
+
 @dataclass(slots=True)
 class Surroundings:
     """The guards of one call.
@@ -181,6 +198,24 @@ class Surroundings:
                 return reason
         self._fast = _comparison(self.entries)
         return None
+
+    def counted(self) -> list[Place] | None:
+        """Where numbers changed, if nothing else did."""
+        places: dict[tuple[int, str], Place] = {}
+        for entry in self.entries:
+            keys, values = entry.look()
+            if are_same(keys, entry.keys) and are_same(values, entry.values):
+                continue
+            owner = getattr(entry.look, "mapping", None)
+            owner = getattr(entry.look, "thing", None) if owner is None else owner
+            if type(owner) not in (dict, types.CellType) or not are_same(keys, entry.keys):
+                return None
+            for key, old, new in zip(keys, entry.values, values, strict=True):
+                if (entry.wanted is None or entry.wanted(key)) and not _is(old, new):
+                    if not (type(key) is str and type(old) is type(new) and type(new) in (int, float)):
+                        return None
+                    places[id(owner), key] = Place(owner, key)
+        return [*places.values()]
 
 
 def _comparison(entries: list[Entry]) -> Callable[[], bool]:

@@ -183,6 +183,7 @@ class _Walk:
             self._look_up("sys.modules", sys.modules, watch.modules_of(imported, package))
 
     def _look_up(self, title: str, mapping: dict[str, Any], names: Collection[str]) -> None:
+        names = set(names) - self.capture.reads_anew(mapping)
         if names:
             self._go_on(self._note(title, Lookup(mapping.get, sorted(names), mapping)), are_named=True)
 
@@ -199,7 +200,8 @@ class _Walk:
         elif is_a(value, types.ModuleType):
             self._module(title, value)
         elif is_a(value, types.CellType):
-            self._attributes(title, value, ["cell_contents"])
+            if not self.capture.reads_anew(value):
+                self._attributes(title, value, ["cell_contents"])
         elif is_a(value, types.MethodType):
             self._hands_on(title, value.__func__)
             self.waiting += [(title, value.__func__), (title, value.__self__)]
@@ -486,7 +488,14 @@ class _Walk:
         """The attributes of an object, of which those count that code can name."""
         self.met[id(names)] = names
         wanted = None if self.is_dynamic or are_all_wanted else functools.partial(counting.may_read, self.names | also)
-        self._go_on(self._note(title, Mapping(names), wanted), ignored, are_named=not are_all_wanted)
+        anew = self.capture.reads_anew(names)
+        if anew:  # All that counts but numbers which each run reads and writes.
+            self._note(title, Facts("its attributes", functools.partial(counting.wanted_of, names, wanted)))
+            kept = [name for name in counting.wanted_of(names, wanted) if name not in anew]
+            entry = self._note(title, Lookup(names.get, kept, names))
+        else:
+            entry = self._note(title, Mapping(names), wanted)
+        self._go_on(entry, ignored, are_named=not are_all_wanted)
 
     def _go_on(self, entry: Entry, ignored: Collection[str] = (), *, are_named: bool = False) -> None:
         """are_named: code calls what is there by its name, so that what it calls is seen."""

@@ -3,7 +3,7 @@
 Each is run as Python runs it and compiled without audits, call by call: three times, and three times after the change.
 `call` is evaluated for each call, so what it writes out is new each time. replays: so many runs without Python, at
 least, are wanted before the change: what is understood is guarded, and not refused. Short ones are in
-unknown_places.txt.
+unknown_places.txt; in counting_steps.txt those of which the second call is audited.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ class Case:
     change: str
     call: str = "step(x)"
     replays: int = 0
+    audit: str = "0"
 
 
 # State on arguments
@@ -1325,12 +1326,22 @@ def call():
 )
 
 
-def _short() -> Iterator[Case]:
-    for text in (Path(__file__).parent / "unknown_places.txt").read_text().split("\n## ")[1:]:
+def _short(file: str, audit: str) -> Iterator[Case]:
+    for text in (Path(__file__).parent / file).read_text().split("\n## ")[1:]:
         name, *lines = text.splitlines()
         marked = {mark: "\n".join(line[3:] for line in lines if line.startswith(mark)) for mark in ("#:", "#>")}
         setup = "\n".join(line for line in lines if not line.startswith(("#:", "#>")))
-        yield Case(name, setup, marked["#>"], marked["#:"] or "step(x)")
+        yield Case(name, setup, marked["#>"], marked["#:"] or "step(x)", audit=audit)
 
 
-ALL = (*ARGUMENTS, *NAMES, *PACKAGE, *FILES, *SIGNATURES, *OTHERS, *COMMON, *_short())
+ALL = (
+    *ARGUMENTS,
+    *NAMES,
+    *PACKAGE,
+    *FILES,
+    *SIGNATURES,
+    *OTHERS,
+    *COMMON,
+    *_short("unknown_places.txt", "0"),
+    *_short("counting_steps.txt", "first"),
+)

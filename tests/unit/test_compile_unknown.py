@@ -76,7 +76,7 @@ def run(case: Case, patch: Any, folder: str, *, compiled: bool) -> tuple[list[st
 def test_a_replay_gives_what_python_gives(case: Case, tmp_path: Path) -> None:
     with patching() as patch:
         wanted, _, _ = run(case, patch, str(tmp_path), compiled=False)
-    with patching() as patch, audited("0"):
+    with patching() as patch, audited(case.audit):
         results, step, replays = run(case, patch, str(tmp_path), compiled=True)
     assert results == wanted, step.reasons
     assert replays[0] >= case.replays, step.reasons
