@@ -3,6 +3,7 @@
 TEXTS = (
     """fn p_asinh(x: f32) -> f32 {
   let a = abs(x);
+  if (a < 1e-4) { return x; }
   if (a > 1e18) { return sign(x) * (log(a) + 0.6931471805599453); }
   return sign(x) * p_log1p(a + a * a / (1.0 + sqrt(1.0 + a * a)));
 }""",

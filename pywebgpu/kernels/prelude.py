@@ -213,7 +213,8 @@ _TEXTS = (
     let m = select(p_inf(), 0.0, b < 0.0);
     return select(m, -m, a < 0.0 && odd);
   }
-  let m = pow(abs(a), b);
+  var m = pow(abs(a), b);
+  if (abs(a) < 1.1754944e-38) { m = pow(abs(a) * 8388608.0, b) * exp2(-23.0 * b); }
   return select(m, -m, a < 0.0 && odd);
 }""",
     # Dekker's: fma is two operations on some engines.
