@@ -24,7 +24,7 @@ def _erf() -> str:
   if (p_isnan(x)) {{ return x; }}
   let c = clamp(x, -4.0, 4.0);
   let s = c * c;
-  return c * ({_polynomial("s", special.ERF_P)}) / ({_polynomial("s", special.ERF_Q)});
+  return c * (({_polynomial("s", special.ERF_P)}) / ({_polynomial("s", special.ERF_Q)}));
 }}"""
 
 
