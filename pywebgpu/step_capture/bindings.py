@@ -50,7 +50,7 @@ class Made:
         self, storage: Fresh | Given | GradientOf | Storage, part: Attrs | None, views: Views, like: TensorBase
     ) -> None:
         self.storage, self.part, self.views = storage, part, views
-        self.kind: Any = like._kind
+        self.kind = type(like)
         self.is_inference = like._inference
         self.base: Any = None
 
@@ -60,10 +60,12 @@ class Made:
         return is_same and difference(self.base, other.base, "", ()) is None
 
     def tensor(self, storage: Storage, path: Views) -> TensorBase:
-        made: TensorBase = self.kind._of(storage, (*path, *self.views))
+        made: Any = self.kind._of(storage, (*path, *self.views))
+        if type(made) is not self.kind:
+            made.__class__ = self.kind
         if self.is_inference:
             made._inference = True
-        return made
+        return made  # type: ignore[no-any-return]
 
 
 @dataclass(slots=True, eq=False)

@@ -470,6 +470,10 @@ class Builder:
         if value._history is not None and value._history.unrecorded:
             self.reason = self.reason or "it returns a view that was taken without gradients of what wants one"
         self._made[id(value)] = made
+        if value._flag:
+            self.reason = self.reason or "it returns a new leaf that wants a gradient"
+        elif not (kinds.is_constant(made.kind) or id(made.kind) in self._known_before):
+            self.reason = self.reason or f"it returns a tensor of a class {made.kind.__name__} that it makes"
         if value._base is not None:
             made.base = self._kept(value._base)
         return made

@@ -24,7 +24,7 @@ from pywebgpu.runtime.storage import whole_of
 from pywebgpu.step_capture import surroundings
 from pywebgpu.step_capture.free_number import FREE, FreeFloat, FreeInt, plain
 from pywebgpu.step_capture.surroundings import HEAP, is_a
-from pywebgpu.tensor import create
+from pywebgpu.tensor import create, dispatch
 from pywebgpu.tensor.base import TensorBase
 
 if TYPE_CHECKING:
@@ -83,7 +83,10 @@ class Call:
         self._number_of: dict[int, int] = {}  # by id: of a container
         self.has_history = False
         state = thread_state
-        modes = (state.grad, state.inference, state.autocast, dtypes.default(), devices.default_device())
+        asked = dispatch.state
+        modes: tuple[Any, ...] = (state.grad, state.inference, state.autocast, dtypes.default())
+        modes = (*modes, devices.default_device(), asked.n_off > 0, asked.n_all_off > 0, *map(id, asked.modes))
+        self.kept += asked.modes
         positional = self._describe(args)  # First, as in `rebuilt`: numbers and tensors are known by their order.
         named = tuple([(name, self._describe(value)) for name, value in kwargs.items()])
         self.key: Hashable = (modes, positional, named)
@@ -352,6 +355,19 @@ def is_number(value: object) -> TypeGuard[float]:
     """A float that a step may read anew in each run: Python's own, or one of NumPy's."""
     kind = type(value)
     return kind is float or kind in FREE or (is_a(value, float) and kind.__module__ == "numpy")
+
+
+def plain_in(call: Call) -> list[Any]:
+    """The plain values among the arguments of a call."""
+    values: list[Any] = []
+
+    def note(value: object) -> object:
+        if surroundings.is_value(value):
+            values.append(value)
+        return value
+
+    rebuilt((call.args, call.kwargs), note)
+    return values
 
 
 def firsts(values: Sequence[object]) -> list[int]:

@@ -43,7 +43,8 @@ class Step:
     number_indices: where in the host program the numbers of the Program are.
     known: what the signature tells apart by identity, so that it has to stay.
     modes: attributes of modules that it tells whether they train, and what they are told at last.
-    firsts: which of the numbers are the same object, where its code asks for that or it reads them as one.
+    identities: which plain values that are passed are the same object, also as something that its code sees, where that
+    code asks for it. plain: what it sees, by id. by_numbers: it reads such numbers as one.
     aliases: the containers among the arguments, by id and number, that its code also sees in another way.
     """
 
@@ -68,7 +69,9 @@ class Step:
     known: tuple[Any, ...]
     aliases: list[tuple[int, int]]
     outline: Any
-    firsts: list[int] | None
+    identities: Any
+    plain: dict[int, Any] | None
+    by_numbers: bool
     modes: list[tuple[dict[str, Any], bool]]
     now: Replays
 
@@ -96,6 +99,8 @@ def made(captured: CapturedCall, current: list[Call], free: frozenset[int], *, d
         capture.index_of(number)
     kinds = [*captured.sources, *(kind for kinds in captured.takers for kind in kinds), *captured.fixed]
     firsts = signature.firsts(captured.call.numbers)
+    by_numbers = any(firsts[at] < at for at in free)
+    plain = captured.around.plain() if captured.around.by_identity else None
     gradients = NewGradients(captured.new_gradients, are_shown=_are_shown(captured))
     if not dry:
         gradients.keep()
@@ -125,7 +130,9 @@ def made(captured: CapturedCall, current: list[Call], free: frozenset[int], *, d
         known=tuple(captured.call.kept),
         aliases=_aliases(captured.call, captured.around),
         outline=captured.call.outline(),
-        firsts=firsts if captured.around.by_identity or any(firsts[at] < at for at in free) else None,
+        identities=_identities(captured.call, plain, by_numbers=by_numbers),
+        plain=plain,
+        by_numbers=by_numbers,
         modes=[(home, home["training"]) for home in capture.modes.values()],
         now=Replays(current, captured.around),
     )
@@ -142,6 +149,13 @@ def _outputs(run: Run, takers: list[list[Taker]]) -> tuple[_Output, ...]:
 
 def _aliases(call: Call, around: Surroundings) -> list[tuple[int, int]]:
     return [(id(one), number) for number, one in enumerate(call.containers) if id(one) in around.containers]
+
+
+def _identities(call: Call, known: dict[int, Any] | None, *, by_numbers: bool) -> object:
+    if known is not None:
+        values = signature.plain_in(call)
+        return signature.firsts(values), [id(value) if id(value) in known else 0 for value in values]
+    return signature.firsts(call.numbers) if by_numbers else None
 
 
 def _are_shown(captured: CapturedCall) -> bool:
@@ -185,8 +199,10 @@ def unfit(step: Step, call: Call) -> str | None:
             return "an argument is, or no longer is, a tensor that it also knows in another way"
     if call.containers and _aliases(call, step.now.surroundings) != step.aliases:
         return "an argument is, or no longer is, a container that it also knows in another way"
-    if step.firsts is not None and signature.firsts(call.numbers) != step.firsts:
-        return "equal numbers are, or no longer are, the same object"
+    if step.identities is not None:
+        now = _identities(call, step.plain, by_numbers=step.by_numbers)
+        if now != step.identities:
+            return "equal values are, or no longer are, the same object"
     if not step.given_gradients.are_apart(step.state):
         return "a gradient shares its memory with another tensor"
     return None

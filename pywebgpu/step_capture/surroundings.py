@@ -199,6 +199,10 @@ class Surroundings:
         self._fast = _comparison(self.entries)
         return None
 
+    def plain(self) -> dict[int, Any]:
+        """Plain values that code can see, by id."""
+        return {id(value): value for entry in self.entries for value in entry.values if is_value(value)}
+
     def counted(self) -> list[Place] | None:
         """Where numbers changed, if nothing else did."""
         places: dict[tuple[int, str], Place] = {}
