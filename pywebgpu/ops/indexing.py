@@ -180,7 +180,7 @@ def slice_of_data(x: Node, starts: Shape, sizes: Shape, steps: Shape) -> Node:
     """A slice whose start is no part of the program, so that all batches of one size share one."""
     shape, dtype = x.spec
     axes = tuple([axis for axis, size in enumerate(sizes) if size < shape[axis]])
-    numbers = [host(starts[axis], dtypes.int32) for axis in axes]
+    numbers = [host(starts[axis], dtypes.int64 if shape[axis] > 1 << 31 else dtypes.int32) for axis in axes]
     attrs = {"axes": axes, "sizes": sizes, "steps": steps}
     return Node(offset_slice, (x, *numbers), attrs, spec_of(sizes, dtype))  # A batch is made of many.
 

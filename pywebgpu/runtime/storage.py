@@ -203,8 +203,10 @@ class Storage:
     if sys.platform == "emscripten":  # Elsewhere Python copes, and it loses interrupts that come in finalisers.
 
         def __del__(self) -> None:
-            if self._node.inputs:
-                held = [self._node]
+            node: Node | None = getattr(self, "_node", None)  # None where making it failed.
+            if node is not None and node.inputs and walk is not None:  # Modules are taken apart at exit.
+                held = [node]
+                del node
                 del self._node
                 walk.let_go(held)
 

@@ -7,7 +7,10 @@ import pytest
 import torch as peer
 
 import pywebgpu as torch
+from pywebgpu import devices
+from pywebgpu.devices.base import Buffer
 from pywebgpu.errors import CompileError
+from pywebgpu.ir import graph
 from pywebgpu.kernels import ir, wgsl
 from pywebgpu.nn import functional
 
@@ -118,3 +121,22 @@ def test_attention_of_any_length_is_pytorchs(keys: int, device: str) -> None:
     wanted = peer.nn.functional.scaled_dot_product_attention(*map(peer.from_numpy, values))
     found = functional.scaled_dot_product_attention(*(torch.from_numpy(value).to(device) for value in values))
     np.testing.assert_allclose(found.cpu().numpy(), wanted.numpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_positions_beyond_32_bits_are_read_and_written() -> None:
+    """Of a value that the system gives no memory for but where it is written to."""
+    size = 2**31 + 10
+    array = np.zeros(size, "int8")
+    array[size - 2] = 3
+    device: Any = devices.open_device("cpu")
+    x = torch.Tensor._new(graph.data(graph.Spec((size,), torch.int8), Buffer(device, array, size)), device)
+    assert x[size - 2].item() == 3
+    assert x[2**31 + 5 :].tolist() == [0, 0, 0, 3, 0]
+    assert x.narrow(0, size - 3, 2).tolist() == [0, 3]
+    assert x.take(torch.tensor([size - 2, 0], device="cpu")).tolist() == [3, 0]
+    assert x.reshape(2, -1)[1, -2].item() == 3
+    x[size - 1] = 7
+    x[2**31 + 1] += 2
+    assert x[2**31 :].tolist() == [0, 2, 0, 0, 0, 0, 0, 0, 3, 7]
+    assert x.storage_offset() == 0
+    assert x[2**31 + 3 :].storage_offset() == 2**31 + 3
