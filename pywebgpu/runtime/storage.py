@@ -17,6 +17,9 @@ from pywebgpu.runtime import state
 from pywebgpu.runtime.state import Queue
 from pywebgpu.step_capture.capture import capture_state, changed, ever
 
+# Parts that a compiled step wrote to alone, once, and those of which it did so again: they are to be no parts.
+left: weakref.WeakSet[Storage] = weakref.WeakSet()
+apart: weakref.WeakSet[Storage] = weakref.WeakSet()
 _UNASKED = Node(graph.DATA, (), graph.NO_ATTRS, graph.Spec((), dtypes.float32))  # of a part whose node nobody asked for
 
 
@@ -107,6 +110,7 @@ class Storage:
         if self.whole is not None:
             if ever.captured and capture_state.capture is not None:
                 capture_state.capture.moved.append(weakref.ref(self))
+                (apart if self in left else left).add(self)
             self.leave(self.node)
         if ever.captured and capture_state.capture is not None:
             capture_state.capture.begun.setdefault(id(self), (self, self._node))

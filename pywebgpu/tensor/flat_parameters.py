@@ -12,7 +12,7 @@ from typing import Any
 from pywebgpu.dtypes import DType
 from pywebgpu.ir.graph import Attrs, Spec
 from pywebgpu.ops import packing
-from pywebgpu.runtime.storage import Storage
+from pywebgpu.runtime.storage import Storage, apart
 from pywebgpu.shapes import Shape
 from pywebgpu.step_capture.capture import capture_state
 from pywebgpu.tensor import layout
@@ -35,10 +35,13 @@ def _spec(storage: Storage) -> Spec:
 
 
 def may_move(tensor: Tensor) -> bool:
-    """Whether the tensor's storage may become a part: it is all of it, has elements, and no history goes through it."""
+    """Whether the tensor's storage may become a part: it is all of it, has elements, no history goes through it, and no
+    compiled step writes to it alone."""
     if tensor._path and not layout.is_whole(tensor._path):
         return False
     storage = tensor._storage
+    if storage in apart:
+        return False
     return storage.whole is not None or not (storage.node.requires or 0 in storage.node.spec.shape)
 
 

@@ -360,3 +360,25 @@ def test_a_mode_that_is_changed_and_put_back_inside_is_captured_once(device: str
     step, x = torch.compile(scores), torch.ones(1, 2, device=device)
     assert step(x).tolist() == step(x).tolist() == step(x).tolist()
     assert (step.counters["captures"], step.counters["replays"]) == (1, 2)
+
+
+@pytest.mark.parametrize("make", [torch.optim.SGD, torch.optim.Adam])
+def test_parameters_that_a_step_writes_besides_its_optimizer_come_to_rest(make: Any, device: str) -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 2)).to(device)
+    optimizer = make(model.parameters(), lr=0.1)
+
+    @torch.compile
+    def step(x: Any) -> Any:
+        optimizer.zero_grad()
+        loss = model(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.clamp_(-0.5, 0.5)
+        return loss.detach()
+
+    for _ in range(8):
+        step(torch.ones(1, 2, device=device))
+    assert step.counters["captures"] <= 4, step.reasons
+    assert step.counters["replays"] + step.counters["audits"] >= 4
