@@ -87,6 +87,7 @@ class Capture:
         self.writes: list[tuple[int, Any]] = []
         self._program = Builder()
         self._cell_at: dict[tuple[int, str], int] = {}
+        self._names_in: dict[int, set[str]] = {}  # by id of an owner: of its cells
         self._n_alone = 0  # cells without an owner
         self._current: dict[int, Any] = {}  # by cell: the number that was read or written last
 
@@ -247,6 +248,7 @@ class Capture:
             self._n_alone += 1
         else:
             key = id(owner), name
+            self._names_in.setdefault(id(owner), set()).add(name)
         at = self._cell_at.setdefault(key, len(self.cells))
         if at == len(self.cells):
             self.cells.append(Cell(key, owner))
@@ -254,7 +256,7 @@ class Capture:
 
     def reads_anew(self, owner: object) -> set[str]:
         """The names of the numbers that each run reads or writes there."""
-        return {name for at, name in self._cell_at if at == id(owner)}
+        return self._names_in.get(id(owner), set())
 
     def _is_full(self) -> bool:
         if self._program.is_full:

@@ -41,6 +41,8 @@ CONSTANT = {
 def origin_of(kind: type) -> str:
     """Whose class it is: a program's own may say that it is of any module."""
     name = kind.__module__ if isinstance(kind.__module__, str) else ""
+    if name == "builtins" and not kind.__flags__ & HEAP:
+        return LIBRARY
     module = sys.modules.get(name)
     if module is None:
         return USER

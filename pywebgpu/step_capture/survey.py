@@ -80,6 +80,7 @@ class _Walk:
         self.by_identity = any(watch.asks_for_identity(code) for code, _ in watched.codes.values())
         self.names, self.is_dynamic = names, is_dynamic
         self.more: set[str] = set()
+        self.of_modules: frozenset[str] = frozenset()
         self.tells = False  # what tells a free number from Python's own is met
         codes = [code for code, _ in watched.codes.values()]
         loads = [*map(watch.loads_of, codes)]
@@ -425,7 +426,9 @@ class _Walk:
                 kinds.origin_of(base) is not USER and base.__name__ not in counting.BASES for base in mro(kind)
             )
             ignored = {one for one in counting.MANAGED if "param_groups" in names and not self._sees(one)}
-            also = counting.of_modules(kind) if "_modules" in names else frozenset()
+            if "_modules" in names and not self.of_modules:
+                self.of_modules = counting.of_modules(kind)
+            also = self.of_modules if "_modules" in names else frozenset()
             self._names_of(title, names, are_all_wanted=is_read_here, ignored=ignored, also=also)
         self._slots_of(title, value)
 

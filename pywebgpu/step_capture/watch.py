@@ -183,8 +183,18 @@ def origin(code: CodeType, names: dict[str, Any]) -> tuple[str, str]:
 
     A program may compile its own with any file's name: code of a module has that module's globals.
     """
-    kind, module = _origin_of_file(code.co_filename)
-    return (kind, module) if kind is USER or _are_of_module(kind, names) else (USER, "")
+    known = _origins.get(id(code))
+    if known is not None and known[0] is names:
+        return known[1]
+    found = _origin_of_file(code.co_filename)
+    if found[0] is USER or not _are_of_module(found[0], names):
+        return USER, ""
+    _origins[id(code)] = names, found
+    return found
+
+
+# By id of code: its globals, and whose it is, where that is no program's. Other code of that id has other globals.
+_origins: dict[int, tuple[dict[str, Any], tuple[str, str]]] = {}
 
 
 def _are_of_module(kind: str, names: dict[str, Any]) -> bool:
@@ -396,21 +406,23 @@ class Watch:
             if not (self._is_paused() or _is_importing(frame)):
                 self._note(f"it calls {_title(arg)}")
         elif event == "call":
-            code = frame.f_code
-            kind, module = origin(code, frame.f_globals)
-            at = id(code), id(frame.f_globals)
-            if kind is INTERNAL or at in self.codes:
+            code, names = frame.f_code, frame.f_globals
+            kind, module = origin(code, names)
+            if kind is INTERNAL:
+                return
+            at = id(code), id(names)
+            if at in self.codes:
                 return
             if kind is USER:
                 if not (self._is_paused() or _is_generated(frame) or _is_importing(frame)):
-                    self.codes[at] = code, frame.f_globals
-                    if tells_numbers_apart(code) or _names_telling(code, frame.f_globals):
+                    self.codes[at] = code, names
+                    if tells_numbers_apart(code) or _names_telling(code, names):
                         self._tells()
             elif not (_is_internal(frame.f_back) or self._is_paused() or _is_importing(frame)):
                 if not _is_pure_module(module):
                     self._note(f"it runs {module}.{name_of(code)}")
                 else:
-                    self.beside[at] = code, frame.f_globals
+                    self.beside[at] = code, names
                     if module.partition(".")[0] in LOOKING:
                         self._look(code)
 
