@@ -90,7 +90,7 @@ _nowrap: set[Any] = {getattr(Tensor, name).__get__ for name in ("_base", "grad",
 
 def get_ignored_functions() -> set[Any]:
     """Those that never ask."""
-    return {Tensor.as_subclass, Tensor.__init__, Tensor.__repr__}
+    return {Tensor.as_subclass, Tensor.__new__, Tensor.__repr__}
 
 
 def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:

@@ -24,8 +24,6 @@ class Parameter(Tensor):
         made.requires_grad_(requires_grad)
         return made  # type: ignore[no-any-return]
 
-    def __init__(self, data: Tensor | None = None, requires_grad: bool = True) -> None: ...
-
     def __repr__(self) -> str:
         return "Parameter containing:\n" + super().__repr__()
 
@@ -54,8 +52,6 @@ class Buffer(Tensor):
         made.persistent = persistent
         made.requires_grad_(data is not None and data.requires_grad)
         return made  # type: ignore[no-any-return]
-
-    def __init__(self, data: Tensor | None = None, *, persistent: bool = True) -> None: ...
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         if id(self) not in memo:

@@ -123,9 +123,10 @@ def is_same(now: object, before: object) -> bool:
     """Whether Python cannot tell two numbers apart: it can 0.0 and -0.0, 1 and 1.0, and not NaN and NaN."""
     if type(now) is not type(before):
         return False
-    if now == before:
-        return type(now) is not float or now != 0 or copysign(1, now) == copysign(1, before)  # type: ignore[arg-type]
-    return bool(now != now and before != before)
+    if now == before and (type(now) is not float or now != 0):
+        return True
+    is_equal = now == before or (now != now and before != before)
+    return bool(is_equal and copysign(1, now) == copysign(1, before))  # type: ignore[arg-type]
 
 
 # Programs

@@ -38,9 +38,22 @@ CONSTANT = {
 }
 
 
+def hides_its_class(value: object) -> bool:
+    """Whether a class, or the class of an object, says itself what its attributes are."""
+    meta = type(value) if is_a(value, type) else type(type(value))
+    read: object = meta.__getattribute__
+    return read is not type.__getattribute__
+
+
+def module_of(kind: type) -> str:
+    """The name of the module that a class is of, whatever its metaclass says; "" of none."""
+    name = type.__getattribute__(kind, "__module__")
+    return name if type(name) is str else ""
+
+
 def origin_of(kind: type) -> str:
     """Whose class it is: a program's own may say that it is of any module."""
-    name = kind.__module__ if isinstance(kind.__module__, str) else ""
+    name = module_of(kind)
     if name == "builtins" and not kind.__flags__ & HEAP:
         return LIBRARY
     module = sys.modules.get(name)

@@ -6,7 +6,7 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from pywebgpu.step_capture import watch
+from pywebgpu.step_capture import kinds, watch
 from pywebgpu.step_capture.surroundings import is_a
 
 
@@ -38,9 +38,12 @@ def _codes(waiting: list[Any]) -> Iterator[types.CodeType]:
                 cells = [cell for cell in value.__closure__ or () if _is_filled(cell)]
                 named = [value.__globals__[name] for name in code.co_names if name in value.__globals__]
                 waiting += [code, *(cell.cell_contents for cell in cells), *named]
+        elif kinds.hides_its_class(value):
+            continue
         elif is_a(value, type):
-            if value.__module__.partition(".")[0] not in ("pywebgpu", "torch"):
-                waiting += [one for one in vars(value).values() if isinstance(one, types.FunctionType)]
+            if kinds.origin_of(value) is not watch.INTERNAL:
+                own = type.__getattribute__(value, "__dict__")
+                waiting += [one for one in own.values() if isinstance(one, types.FunctionType)]
         elif not is_a(value, types.ModuleType) and hasattr(value, "__dict__"):
             waiting.append(type(value))
 

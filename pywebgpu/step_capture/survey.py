@@ -191,6 +191,9 @@ class _Walk:
     # What is met
 
     def _meet(self, title: str, value: object) -> None:
+        if kinds.hides_its_class(value):
+            self._refuse(f"{title} has a class which says itself what its attributes are")
+            return
         self._context_of(value)
         if is_a(value, TensorBase):
             self._tensor(title, value)

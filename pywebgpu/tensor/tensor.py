@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from importlib import import_module
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, Self, SupportsIndex
 
 from pywebgpu import devices, dtypes
 from pywebgpu.autodiff import grad_mode
@@ -56,7 +56,7 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
     __array_priority__ = 1000
     __hash__ = object.__hash__
 
-    def __init__(self, *data: Any, device: DeviceLike = None) -> None:
+    def __new__(cls, *data: Any, device: DeviceLike = None) -> Self:
         """Tensor([1, 2]) holds the data, Tensor(2, 3) has that size; in the default dtype."""
         opened = devices.open_device(device)
         if len(data) == 1 and isinstance(data[0], Tensor):
@@ -74,8 +74,8 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
             spec = Spec(as_tuple(data or (0,)), dtypes.default())
             check_room(spec, opened)
             made = Tensor._new(ops.full(0, spec), opened)
-        self._storage, self._path, self._cached, self._history = made._storage, made._path, None, made._history
-        self._base, self._accumulator, self._flag, self._grad = None, None, False, None
+        made.__class__ = cls
+        return made  # type: ignore[return-value]  # Of that class now.
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

@@ -179,3 +179,25 @@ def functions_of_a_program_can_ask(torch, x, say):
         return a + b
 
     say(scaled(Own(), by=3), joined(Own(), 1))
+
+
+@program
+def a_class_may_make_its_tensors_itself(torch, x, say):
+    class Own(torch.Tensor):
+        @staticmethod
+        def __new__(cls, data, scale=1.0):
+            made = torch.as_tensor(data).as_subclass(cls)
+            made.scale = scale
+            return made
+
+    class Kept(torch.Tensor):
+        @staticmethod
+        def __new__(cls, data, name):
+            return super().__new__(cls, data)
+
+        def __init__(self, data, name):
+            super().__init__()
+            self.name_of_it = name
+
+    a, b = Own(x(2), 3.0), Kept([1.0, 2.0], "b")
+    say(type(a).__name__, a.scale, a, type(b).__name__, b.name_of_it, b, b * 2)

@@ -44,7 +44,8 @@ def test_operations_give_what_the_table_says() -> None:
             found = bound(program, []).run()[-1]
         except (ArithmeticError, ValueError):
             found = "error"
-        assert is_same(found, wanted if wanted == "error" else number(wanted)), (op, operands, found)
+        value = wanted if wanted == "error" else number(wanted)
+        assert is_same(found, value) or (found != found and value != value), (op, operands, found)
         if wanted != "error":
             assert type(found) is program.kinds[-1]
 

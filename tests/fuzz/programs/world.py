@@ -29,9 +29,11 @@ import numpy as np
 import pywebgpu
 from pywebgpu.errors import CaptureError, DTypeError
 from pywebgpu.nn import module as owner
+from pywebgpu.tensor.dispatch import Method, Property
 from tests.fuzz.programs.observed import Eye, Seen, difference
 from tests.fuzz.programs.program import PRELUDE, Program, source
 
+Asking = Method | Property  # what methods of Tensor become once a program has a class with rules of its own
 AT_ONCE, LATE, AT_THE_END = "at once", "late", "at the end"  # when the values that a call left are read
 EXACT, NEAR = 1e-6, 1e-4
 OWN_MODULES = ("program", "fuzz_new")  # how the names of modules that programs make begin
@@ -288,12 +290,11 @@ def _restore(thing: Any, before: dict[str, Any]) -> None:
         return  # as nearly always, and PyTorch has thousands of names
     now = dict(names)
     for name, value in before.items():
-        if now.get(name) is not value and not name.startswith("__doc"):
+        if now.get(name) is not value and not name.startswith("__doc") and not isinstance(now.get(name), Asking):
             setattr(thing, name, value)
     for name in now.keys() - before.keys():
-        if isinstance(thing, type) or name.startswith(
-            "user"
-        ):  # Modules import some of their names when they are asked.
+        is_own = isinstance(thing, type) and not isinstance(now[name], Asking)
+        if is_own or name.startswith("user"):  # Modules import some of their names when they are asked.
             delattr(thing, name)
 
 
