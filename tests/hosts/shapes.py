@@ -34,7 +34,8 @@ def main(device: str, shapes: str, results: str) -> None:
         loss = step(torch.randn(count + 1, 16), torch.randint(4, (count + 1,))).item()
         if count % max(int(shapes) // SAMPLES, 1) == 0:
             found.append({"step": count, "loss": loss, "seconds": time.monotonic() - start, **memory(device)})
-            print(f"shape {count} of {shapes}: {found[-1].get('process', 0) / 1e6:.0f} MB", flush=True)
+            shown = [f"{name} {nbytes / 1e6:.1f}" for name, nbytes in memory(device).items()]
+            print(f"shape {count} of {shapes}, MB: {', '.join(shown)}", flush=True)
     assert step.counters["captures"] == int(shapes), step.reasons
     Path(results).write_text(json.dumps(found), encoding="utf-8")
 
