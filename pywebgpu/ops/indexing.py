@@ -247,6 +247,8 @@ def _scan_blocks(xp: ModuleType, x: NDArray[Any], *totals: NDArray[Any], size: i
     ufunc = {"add": xp.add, "prod": xp.multiply, "max": xp.maximum, "min": xp.minimum, "logaddexp": xp.logaddexp}[
         mode.removesuffix("_checked")
     ]
+    if not totals:
+        return _scan(xp, x, mode)
     parts = [_scan(xp, x[..., start : start + size], mode) for start in range(0, x.shape[-1], size)]
     for found in totals:
         before = ufunc.accumulate(found, axis=-1)
@@ -255,7 +257,7 @@ def _scan_blocks(xp: ModuleType, x: NDArray[Any], *totals: NDArray[Any], size: i
 
 
 scan_blocks: Structural = Structural(
-    "scan_blocks",  # a scan by blocks of `size` elements, given what all but the last come to: of long rows
+    "scan_blocks",  # a scan by blocks of `size` elements; of long rows given what all but the last come to
     infer=lambda x, *totals, size, mode: x,
     reference=_scan_blocks,
     vjp=(None, None),

@@ -53,6 +53,35 @@ def test_rows_are_folded_on_a_gpu_as_on_device_cpu(name: str, device: str, monke
     program_cache.clear()
 
 
+SCANS: dict[str, Subject] = {
+    "one dispatch": lambda device: [data(device, 3, 9000).cumsum(-1), data(device, 32_767).cummax(-1)[0]],
+    "one dispatch, halves": lambda device: [halves(device, 2, 9000).cummin(-1)[0], halves(device, 4001).cumsum(-1)],
+    "rows of one block": lambda device: data(device, 5, 9001).cumsum(-1),
+    "blocks": lambda device: [
+        data(device, 100_003).sign().cumprod(-1),
+        (data(device, 2, 40_000) * 9).long().cumsum(-1),
+    ],
+    "larger blocks": lambda device: [
+        data(device, 600_000).cummax(-1)[0],
+        (data(device, 5_000_001) + 2).cumsum(-1)[-9:],
+    ],
+    "logarithms": lambda device: data(device, 20_000).logcumsumexp(-1),
+}
+
+
+@pytest.mark.parametrize("name", SCANS)
+def test_rows_are_scanned_on_a_gpu_as_on_device_cpu(name: str, device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: Any = devices.open_device(device)
+    if device == "cpu":
+        pytest.skip("device cpu has no kernels")
+    limits = replace(opened.target.limits, emulated=False)
+    features = replace(opened.target.features, kind="discrete")
+    monkeypatch.setattr(opened, "target", replace(opened.target, limits=limits, features=features))
+    for one, wanted in zip(values(SCANS[name](device)), values(SCANS[name]("cpu")), strict=True):
+        np.testing.assert_allclose(one, wanted, rtol=1e-5, atol=1e-3)
+    program_cache.clear()
+
+
 def written(columns: int, updates: int, different: int) -> Subject:
     """Rows added and written by number, some of which are not numbers."""
 

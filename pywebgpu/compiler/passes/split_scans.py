@@ -1,24 +1,30 @@
 """Scans along long rows become two steps: what each block of a row comes to, and the blocks, which add that up.
 
-So many workgroups share a row, and none goes round its loops more often than adapters stand.
+So many workgroups share a row, and none goes round its loops more often than adapters stand. A second dispatch takes a
+GPU as long as it takes a workgroup to read some 30,000 elements: of shorter rows each block reads what is before it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 
 from pywebgpu import dtypes
 from pywebgpu.dtypes import Kind
 from pywebgpu.ir import walk
 from pywebgpu.ir.graph import Node
-from pywebgpu.kernels.templates import Claims
+from pywebgpu.kernels.target import Target
+from pywebgpu.kernels.templates import Claims, scan_blocks
 from pywebgpu.ops import indexing, movement, pointwise, products, reduction
 from pywebgpu.shapes import Shape
 
 SHORT = 2048  # elements of a row, up to which a workgroup that gives each lane a stretch of it is as fast
-SIZE = 4096  # elements of a block, at least
-MOST = 4096  # blocks of a row: each workgroup reads what all before its own come to
+AGAIN = 1 << 15  # elements of all rows, up to which each block reads all that is before it
 ALONE = 1 << 14  # elements of a row that one workgroup walks sooner than two dispatches run
+SIZE, LARGE = 1 << 10, 1 << 13  # elements of a block, at least; and of one that lanes hold at once
+ENOUGH = 512  # blocks of a row, which grow from the one size to the other before they are more
+SIZE_ON_CPU = 1 << 12
+MOST = 1 << 14  # blocks of a row: each workgroup reads what all before its own come to
 
 
 def split_scans(roots: tuple[Node, ...], order: Sequence[Node], claims: Claims) -> tuple[Node, ...]:
@@ -26,7 +32,7 @@ def split_scans(roots: tuple[Node, ...], order: Sequence[Node], claims: Claims) 
     if not any(_is_long(node) for node in order):
         return roots
     return walk.rebuild(
-        roots, order, lambda node: _split(node.inputs[0], node.attrs["mode"]) if _is_long(node) else node
+        roots, order, lambda node: _split(node.inputs[0], node.attrs["mode"], claims.target) if _is_long(node) else node
     )
 
 
@@ -34,12 +40,14 @@ def _is_long(node: Node) -> bool:
     return node.op is indexing.scan and not node.is_source and node.spec.shape[-1] > SHORT
 
 
-def _split(x: Node, mode: str) -> Node:
-    columns = x.spec.shape[-1]
+def _split(x: Node, mode: str, target: Target) -> Node:
+    columns, is_cpu = x.spec.shape[-1], scan_blocks.is_cpu(target)
+    if not is_cpu and prod(x.spec.shape) <= AGAIN and mode not in scan_blocks.LONG:
+        return indexing.scan_blocks(x, size=SIZE, mode=mode)
     if columns <= ALONE:
         return indexing.scan_blocks(x, size=columns, mode=mode)
-    size = SIZE
-    while -(-columns // size) > MOST:
+    size = SIZE_ON_CPU if is_cpu else SIZE
+    while -(-columns // size) > (ENOUGH if not is_cpu and size < LARGE else MOST):
         size *= 2
     # Nobody asks what the last block comes to. Sums that fit are checked where their elements are.
     totals = _folded(x, -(-columns // size) - 1, size, mode.removesuffix("_checked"))

@@ -3,6 +3,7 @@
 A lane has VECTOR neighbours in each of some strips, which lie beside each other. What lanes come to is joined from the
 left in workgroup memory, for all strips at once; each lane then goes through its elements from what comes before them.
 What the blocks before its own come to, a workgroup adds up itself: so a scan is two dispatches, whatever the length.
+Of short rows it reads all elements before its own block, and the scan is one dispatch.
 """
 
 from __future__ import annotations
@@ -27,17 +28,18 @@ from pywebgpu.ops import indexing
 from pywebgpu.symbolic import Sym, flatten, unflatten, variable
 
 VECTOR = 4  # neighbours that a lane has in a strip
-STRIPS = 4  # of a lane
-LANES_ON_CPU, STRIPS_ON_CPU = 32, 4  # A CPU waits for barriers rather than for memory.
+STRIPS = 8  # of a lane, at most
+LANES_ON_CPU, NEIGHBOURS_ON_CPU = 32, 16  # A CPU waits for barriers rather than for memory.
 LONG = ("logaddexp",)  # modes
 WAYS = 4  # launches that have a variant by shuffles
-UNROLLED = 8  # totals of blocks that a lane loads side by side
+UNROLLED = 8  # totals of blocks, or vectors of earlier elements, that a lane loads side by side
 
 
 class ScanBlocksTemplate(Template):
     """Problem: rows, columns, elements of a block; layout "long" where what joins two elements is a long text.
 
-    Launch: threads, a power of two; each: strips of one. SHUFFLED: lanes are joined so, as many as `each` says besides.
+    Launch: threads, a power of two; each: strips of one; vector: neighbours of a lane in a strip. SHUFFLED: lanes are
+    joined so, as many as `each` says besides.
     """
 
     name = "scan_blocks"
@@ -57,48 +59,57 @@ class ScanBlocksTemplate(Template):
     def launches(self, problem: Problem, target: Target) -> Sequence[Launch]:
         _, columns, size = problem.sizes
         limits = target.limits
-        is_cpu = limits.emulated or target.features.kind == "cpu"
-        first = Launch(threads=LANES_ON_CPU, each=(STRIPS_ON_CPU,)) if is_cpu else Launch(threads=256, each=(STRIPS,))
         lanes = [one for one in threads(256) if one <= limits.workgroup_size]
-        found = [first, *(Launch(threads=one, each=(strips,)) for one in lanes for strips in (4, 2, 8, 1))]
+        shapes = [(one, strips, VECTOR) for one in lanes for strips in (4, 2, 8, 1)]
+        if is_cpu(target):
+            shapes = [(LANES_ON_CPU, 1, NEIGHBOURS_ON_CPU), *shapes]
+        elif size < columns:  # As many strips as make a turn of a block.
+            shapes = [(256, min(max(size // (256 * VECTOR), 1), STRIPS), VECTOR), *shapes]
+        found = [Launch(threads=one, each=(strips,), vector=vector) for one, strips, vector in shapes]
         if problem.layout:  # It stands once for each element and step, and translators take their time.
-            found = [one._replace(each=(1,)) for one in found]
+            found = [one._replace(each=(1,), vector=VECTOR) for one in found]
         # Blocks end where a turn of the workgroup does; the end of a row is asked for.
-        ends = [one for one in found if size >= columns or size % (one.threads * one.each[0] * VECTOR) == 0]
-        room = limits.shared_bytes // (2 * WORD)
-        fitting = [
-            one for one in dict.fromkeys(ends) if one.threads in lanes and one.threads * (one.each[0] + 1) <= room
+        ends = [
+            one
+            for one in dict.fromkeys(found)
+            if one.threads in lanes and (size >= columns or size % (one.threads * one.each[0] * one.vector) == 0)
         ]
+        room = limits.shared_bytes // (2 * WORD)
+        fitting = [one for one in ends if one.threads * (one.each[0] + 1) <= room]
         of = in_one_subgroup(target.features)
         shuffled = [
             one._replace(way=SHUFFLED, each=(*one.each, of))
-            for one in fitting[:WAYS]
+            for one in ends[:WAYS]
             if 1 < of < one.threads <= PARTS * of
         ]
-        return [*fitting, *shuffled]
+        is_best = bool(shuffled) and not is_cpu(target) and shuffled[0].threads == ends[0].threads
+        return [*shuffled, *fitting] if is_best else [*fitting, *shuffled]
 
     def write(self, work: Computation, launch: Launch, build: Builder) -> Kernel:
         (node,) = work.nodes
         *lead, columns = node.spec.shape
         size = node.attrs["size"]
-        blocks, elements = -(-columns // size), launch.threads * launch.each[0] * VECTOR
+        blocks, elements = -(-columns // size), launch.threads * launch.each[0] * launch.vector
         turns = -(-min(size, columns) // elements)
         build.gather(work.outputs)
-        *row, block = unflatten(variable("group", prod(lead) * blocks), (*lead, blocks))
-        has_totals, is_once = len(node.inputs) > 1, turns == 1
-        before = [_before(node, tuple(row), block, launch, build)] if has_totals and not is_once else []
+        group = variable("group", prod(lead) * blocks)
+        if len(node.inputs) > 1:  # From the end, which was read last: caches have it.
+            group = build.let(prod(lead) * blocks - 1 - Index(group), "from_end").within(prod(lead) * blocks)
+        *row, block = unflatten(group, (*lead, blocks))
+        is_once = turns == 1
+        before = [_before(node, tuple(row), block, launch, build)] if blocks > 1 and not is_once else []
         # Of the block alone: what is added to a large sum is rounded as that is.
         carry = [build.var(_nothing(node), "carry")] if turns > 1 else []
         is_ragged = columns % size > 0 or min(size, columns) % elements > 0
         with build.loop("turn", 0, turns) if turns > 1 else nullcontext():
             first = block * size + variable("turn", turns) * elements if turns > 1 else block * size
             strips = [
-                _Strip(node, tuple(row), first // VECTOR + at * launch.threads, at, is_ragged=is_ragged)
+                _Strip(node, tuple(row), first // launch.vector + at * launch.threads, at, launch, is_ragged=is_ragged)
                 for at in range(launch.each[0])
             ]
             for strip in strips:  # Totals are waited for together with elements.
-                strip.load(launch.threads, build)
-            earlier = [_earlier(node, tuple(row), block, launch.threads, build)] if has_totals and is_once else []
+                strip.load(build)
+            earlier = [_earlier(node, tuple(row), block, launch.threads, build)] if blocks > 1 and is_once else []
             came_to = _turn(strips, earlier, [*before, *carry], launch, build)
             for own in carry:
                 build.assign(own, combine(_plain(node), own, came_to))
@@ -110,25 +121,27 @@ class ScanBlocksTemplate(Template):
 class _Strip:
     """The neighbours that a lane has in one strip. Behind the end of a row it reads elements that are there.
 
-    first: the number of the vector that the first lane has.  number: of the strip.
+    first: what the first lane has, counted in neighbours of a lane.  number: of the strip.
     """
 
-    def __init__(self, node: Node, row: tuple[Sym, ...], first: Sym, number: int, *, is_ragged: bool) -> None:
+    def __init__(
+        self, node: Node, row: tuple[Sym, ...], first: Sym, number: int, launch: Launch, *, is_ragged: bool
+    ) -> None:
         self.node, self.row, self.number, self.is_ragged = node, row, number, is_ragged
-        self._first = first
+        self._first, self._launch = first, launch
         self._groups: list[tuple[list[Expr], list[Sym]]] = []  # columns, and the condition under which they are there
         self._values: list[list[Expr]] = []
         self._folds: list[Expr] = []  # of all elements up to each
 
-    def load(self, lanes: int, build: Builder) -> None:
-        columns, width = self.node.spec.shape[-1], VECTOR
-        own = self._first + LANE.within(lanes)
+    def load(self, build: Builder) -> None:
+        columns, neighbours = self.node.spec.shape[-1], self._launch.vector
+        own = self._first + LANE.within(self._launch.threads)
         if not self.is_ragged:
-            self._groups = [([], [own * VECTOR + at for at in range(VECTOR)])]
+            self._groups = [([], [own * neighbours + at for at in range(neighbours)])]
         else:
             width = 1 if columns % VECTOR else VECTOR
-            for part in range(VECTOR // width):
-                wanted = build.let(Index(own * (VECTOR // width) + part), f"wanted{self.number}_{part}")
+            for part in range(neighbours // width):
+                wanted = build.let(Index(own * (neighbours // width) + part), f"wanted{self.number}_{part}")
                 inside = build.let(wanted < columns // width, f"inside{self.number}_{part}")
                 there = build.let(smaller(wanted, columns // width - 1), f"there{self.number}_{part}")
                 first = there.within(columns // width) * width
@@ -167,33 +180,36 @@ class _Strip:
 
 
 def _earlier(node: Node, row: tuple[Sym, ...], block: Sym, lanes: int, build: Builder) -> Var:
-    """What a lane's share of the blocks before this one comes to: lanes have neighbours, so the order is theirs."""
-    totals, mode = node.inputs[1], _plain(node)
-    count = totals.spec.shape[-1]
-    share = -(-count // lanes)
-    first = build.let(LANE * share, "first_of_share")
-    end = build.let(smaller(first + share, Index(block)), "end_of_share")
+    """What a lane's share of what is before a block comes to: of totals of blocks or, without them, of elements.
 
-    def fold(start: Var, width: int) -> Expr:
+    Neighbours in memory are of neighbouring lanes.
+    """
+    mode, (source, *totals) = _plain(node), node.inputs
+    width, count = (1, totals[0].spec.shape[-1]) if totals else (VECTOR, -(-source.spec.shape[-1] // VECTOR))
+    end = build.let(Index(block if totals else block * (node.attrs["size"] // VECTOR)), "end")
+
+    def fold(first: Expr, steps: int) -> Expr:
         """Some are joined first, so that errors stay small; those behind the end are loaded for nothing."""
-        places = [build.let(smaller(start + step, count - 1)) for step in range(width)]
-        values = [build.value(totals, (*row, place.within(count))) for place in places]
-        own: list[Expr] = [
-            build.let(select(_nothing(node), value, start + step < end)) for step, value in enumerate(values)
+        places = [build.let(smaller(first + step * lanes, count - 1)).within(count) * width for step in range(steps)]
+        loaded = [[build.value([source, *totals][-1], (*row, place + at)) for at in range(width)] for place in places]
+        own = [
+            build.let(select(_nothing(node), _folded(mode, values), first + step * lanes < end))
+            for step, values in enumerate(loaded)
         ]
-        return reduce(lambda left, right: combine(mode, left, right), own)
+        return _folded(mode, own)
 
-    if share <= UNROLLED:
-        return build.var(fold(first, share), "earlier")
+    share = -(-count // lanes)
+    if totals and share <= UNROLLED:
+        return build.var(fold(LANE, share), "earlier")
     found = build.var(_nothing(node), "earlier")
-    with build.loop("at", first, end, UNROLLED) as at:
+    with build.loop("at", LANE, end, UNROLLED * lanes) as at:
         build.assign(found, combine(mode, found, fold(at, UNROLLED)))
     return found
 
 
 def _before(node: Node, row: tuple[Sym, ...], block: Sym, launch: Launch, build: Builder) -> Expr:
     """What all blocks before this one come to, for a block of several turns."""
-    ((_, found),) = _join([_earlier(node, row, block, launch.threads, build)], node, launch, build)
+    (found,), _ = _join([_earlier(node, row, block, launch.threads, build)], [], node, launch, build)
     build.barrier()  # The first turn writes where this was read.
     return found
 
@@ -207,14 +223,18 @@ def _turn(
     """
     node = strips[0].node
     mode, nothing = _plain(node), _nothing(node)
-    joined = _join([*earlier, *[strip.fold(build) for strip in strips]], node, launch, build)
-    before = [*[whole for _, whole in joined[: len(earlier)]], *before]
+    wholes, joined = _join(earlier, [strip.fold(build) for strip in strips], node, launch, build)
+    before = [*wholes, *before]
     found: Expr = nothing
-    for at, (strip, (left, whole)) in enumerate(zip(strips, joined[len(earlier) :], strict=True)):
+    for at, (strip, (left, whole)) in enumerate(zip(strips, joined, strict=True)):
         own = build.let(select(found, combine(mode, found, left) if at else left, LANE > 0))
         strip.store([*before, own], build)
         found = build.let(combine(mode, found, whole) if at else whole)
     return found
+
+
+def _folded(mode: str, parts: Sequence[Expr]) -> Expr:
+    return reduce(lambda left, right: combine(mode, left, right), parts[1:], parts[0])
 
 
 def _joined(mode: str, parts: Sequence[Expr]) -> Expr:
@@ -222,52 +242,72 @@ def _joined(mode: str, parts: Sequence[Expr]) -> Expr:
     return reduce(lambda behind, part: combine(mode, part, behind), reversed(parts[:-1]), parts[-1])
 
 
-def _join(folds: Sequence[Var], node: Node, launch: Launch, build: Builder) -> list[tuple[Expr, Expr]]:
-    """Of each fold that lanes have, what is to the left of a lane, but for the first one, and what all come to."""
+def _join(
+    parts: Sequence[Var], folds: Sequence[Var], node: Node, launch: Launch, build: Builder
+) -> tuple[list[Expr], list[tuple[Expr, Expr]]]:
+    """What all lanes' parts come to; of each fold that lanes have, what is to the left of a lane and what all come to.
+
+    There is nothing to the left of the first lane: what is given there is any value.
+    """
     if launch.way == SHUFFLED:
-        return _join_by_subgroups(folds, node, launch, build)
+        return _join_by_subgroups(parts, folds, node, launch, build)
     mode, lanes, start, step = _plain(node), launch.threads, 0, 1
-    arrays = [build.workgroup_array(f"folds{at}", fold.type, 2 * lanes) for at, fold in enumerate(folds)]
-    for array, fold in zip(arrays, folds, strict=True):
+    every = [*parts, *folds]
+    arrays = [build.workgroup_array(f"folds{at}", fold.type, 2 * lanes) for at, fold in enumerate(every)]
+    for array, fold in zip(arrays, every, strict=True):
         build.assign(array[LANE], fold)
     build.barrier()
     while step < lanes:
         with build.if_(step <= LANE):
-            for array, fold in zip(arrays, folds, strict=True):
+            for array, fold in zip(arrays, every, strict=True):
                 left = array[LANE - step if start == 0 else LANE + (start - step)]
                 build.assign(fold, combine(mode, left, fold))
         start, step = lanes - start, step * 2  # Steps use halves in turn.
-        for array, fold in zip(arrays, folds, strict=True):
+        for array, fold in zip(arrays, every, strict=True):
             build.assign(array[LANE + start if start else LANE], fold)
         build.barrier()
     before = larger(LANE, 1) + (start - 1) if start else larger(LANE, 1) - 1
-    return [(array[before], build.let(array[start + lanes - 1])) for array in arrays]
+    wholes = [build.let(array[start + lanes - 1]) for array in arrays]
+    lefts = [array[before] for array in arrays[len(parts) :]]
+    return list(wholes[: len(parts)]), list(zip(lefts, wholes[len(parts) :], strict=True))
 
 
-def _join_by_subgroups(folds: Sequence[Var], node: Node, launch: Launch, build: Builder) -> list[tuple[Expr, Expr]]:
+def _join_by_subgroups(
+    parts: Sequence[Var], folds: Sequence[Var], node: Node, launch: Launch, build: Builder
+) -> tuple[list[Expr], list[tuple[Expr, Expr]]]:
     """By shuffles within subgroups; what those come to is joined by every lane, of which there are few."""
     mode, nothing, (_, of) = _plain(node), _nothing(node), launch.each
-    parts, step = launch.threads // of, 1
+    count, step = launch.threads // of, 1
     position, number = build.let(LANE % of), build.let(LANE // of)
     while step < of:
+        for part in parts:
+            other = build.let(call("subgroupShuffleXor", part.type, part, Const(U32, step)))
+            build.assign(part, combine(mode, part, other))
         for fold in folds:
             other = build.let(call("subgroupShuffleUp", fold.type, fold, Const(U32, step)))
             build.assign(fold, select(fold, combine(mode, other, fold), position >= step))
         step *= 2
-    arrays = [build.workgroup_array(f"folds{at}", fold.type, parts) for at, fold in enumerate(folds)]
+    every = [*parts, *folds]
+    arrays = [build.workgroup_array(f"folds{at}", fold.type, count) for at, fold in enumerate(every)]
     with build.if_(position.eq(of - 1)):
-        for array, fold in zip(arrays, folds, strict=True):
+        for array, fold in zip(arrays, every, strict=True):
             build.assign(array[number], fold)
     build.barrier()
+    wholes = [build.let(_folded(mode, [array[at] for at in range(count)])) for array in arrays[: len(parts)]]
     found: list[tuple[Expr, Expr]] = []
-    for array, fold in zip(arrays, folds, strict=True):
-        beside = build.let(call("subgroupShuffleUp", fold.type, fold, Const(U32, 1)))
+    for array, fold in zip(arrays[len(parts) :], folds, strict=True):
+        neighbour = build.let(call("subgroupShuffleUp", fold.type, fold, Const(U32, 1)))
         before, whole = nothing, build.let(array[0])
-        for part in range(1, parts):
-            before = build.let(select(before, whole, number.eq(part)))
-            whole = build.let(combine(mode, whole, array[part]))
-        found.append((build.let(select(before, combine(mode, before, beside), position > 0)), whole))
-    return found
+        for at in range(1, count):
+            before = build.let(select(before, whole, number.eq(at)))
+            whole = build.let(combine(mode, whole, array[at]))
+        found.append((build.let(select(before, combine(mode, before, neighbour), position > 0)), whole))
+    return list(wholes), found
+
+
+def is_cpu(target: Target) -> bool:
+    """Whether a CPU plays the GPU."""
+    return target.limits.emulated or target.features.kind == "cpu"
 
 
 def _plain(node: Node) -> str:
