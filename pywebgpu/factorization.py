@@ -72,6 +72,17 @@ def host(name: str, compute: Callable[..., Any], *tensors: Tensor) -> tuple[Tens
     return tuple([create.tensor(part, device=first.device) for part in made])
 
 
+def svd(np: ModuleType, a: Array, *, full_matrices: bool = True, compute_uv: bool = True) -> Any:
+    """NumPy's, with NaN for matrices that have infinities, of which LAPACK may find no end."""
+    is_infinite = np.isinf(a).any((-2, -1)) & ~np.isnan(a).any((-2, -1))
+    if is_infinite.any():
+        a = np.where(is_infinite[..., None, None], 0, a)
+    found = np.linalg.svd(a, full_matrices=full_matrices, compute_uv=compute_uv)
+    for part in found if compute_uv else (found,):
+        part[is_infinite] = np.nan
+    return found
+
+
 def one(name: str, compute: Callable[..., object], *tensors: Tensor) -> Tensor:
     """As host, of one result."""
     return host(name, compute, *tensors)[0]
@@ -113,7 +124,7 @@ def leading(np: ModuleType, a: Array, rcond: float) -> tuple[Array, Array]:
                 break
             chosen.append(column)
             more = np.hstack([q, rest[:, [column]] / lengths[column] ** 0.5])
-            sizes = np.linalg.svd(more.conj().T @ a[at][:, chosen], compute_uv=False)
+            sizes = svd(np, more.conj().T @ a[at][:, chosen], compute_uv=False)
             if len(chosen) > 1 and sizes[0] * rcond > sizes[-1]:
                 break
             q = more
@@ -240,7 +251,7 @@ class Det(Function):
 
 def _cofactors(np: ModuleType, a: Array) -> Array:
     """The derivative of the determinant, from singular values, each product without one of them."""
-    u, s, vh = np.linalg.svd(a)
+    u, s, vh = svd(np, a)
     n = a.shape[-1]
     others = np.stack([np.prod(np.delete(s, i, -1), -1) for i in range(n)], -1)
     sign = (np.linalg.det(u) * np.linalg.det(vh)).conj()[..., None, None]
@@ -284,7 +295,7 @@ class SVD(Function):
 
     @staticmethod
     def forward(ctx: FunctionCtx, A: Tensor, full: bool) -> Tensor | tuple[Tensor, ...]:
-        found = host("linalg.svd", lambda np, a: tuple(np.linalg.svd(a, full_matrices=full)), A)
+        found = host("linalg.svd", lambda np, a: tuple(svd(np, a, full_matrices=full)), A)
         ctx.save_for_backward(*found)
         return found
 
@@ -315,7 +326,7 @@ class SingularValues(Function):
 
     @staticmethod
     def forward(ctx: FunctionCtx, A: Tensor) -> Tensor | tuple[Tensor, ...]:
-        U, S, Vh = host("linalg.svdvals", lambda np, a: tuple(np.linalg.svd(a, full_matrices=False)), A)
+        U, S, Vh = host("linalg.svdvals", lambda np, a: tuple(svd(np, a, full_matrices=False)), A)
         ctx.save_for_backward(A, U, S, Vh)
         return S
 
@@ -406,7 +417,7 @@ class Pinv(Function):
                 a = _of_lower(np, a)
             if not a.size:
                 return a.swapaxes(-1, -2)
-            u, s, vh = np.linalg.svd(a, full_matrices=False)
+            u, s, vh = svd(np, a, full_matrices=False)
             bound = np.maximum(atol, rtol * s.max(-1, keepdims=True))
             inverted = np.where(s > bound, 1 / np.where(s > bound, s, 1), 0)
             left, right = vh.swapaxes(-1, -2).conj(), u.swapaxes(-1, -2).conj()

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from pywebgpu import dtypes, return_types, shapes
 from pywebgpu.composites import divisors
 from pywebgpu.devices.base import check_supported
 from pywebgpu.dtypes import Kind
-from pywebgpu.errors import DTypeError
 from pywebgpu.ops import pointwise
 from pywebgpu.tensor import create, dispatch, functions, outputs
 from pywebgpu.tensor.apply import apply
-from pywebgpu.tensor.base import TensorBase
-from pywebgpu.tensor.methods import named_by_numpy
+from pywebgpu.tensor.methods import named_by_numpy, require_tensor
 
 if TYPE_CHECKING:
     from pywebgpu.tensor.tensor import Tensor
@@ -42,8 +41,13 @@ def frexp(input: Tensor) -> tuple[Tensor, Tensor]:
 @outputs.writable()
 def nextafter(input: Tensor, other: Tensor) -> Tensor:
     """The number after `input` on the way to `other`, by element."""
-    if input.dtype is not other.dtype or input.dtype not in (dtypes.float32, dtypes.bfloat16, dtypes.float16):
-        raise DTypeError(f"nextafter: both are of one dtype but float64 here, not {input.dtype} and {other.dtype}")
+    _require_tensors("nextafter", input, other)
+    dtype = functions.result_type(input, other)
+    if not dtype.is_floating_point:
+        raise NotImplementedError(f'"nextafter" not implemented for {dtype.name!r}: it needs floating numbers')
+    input, other = input.to(dtype), other.to(dtype)
+    if dtype is dtypes.float64:
+        return _next_double(input, other)
     if input.dtype is dtypes.float16:
         return _next_half(input, other)
     step = 1 if input.dtype is dtypes.float32 else 1 << 16  # a bfloat16 is the first half of a float32
@@ -52,6 +56,13 @@ def nextafter(input: Tensor, other: Tensor) -> Tensor:
     grows = (x < y) == (x > 0)
     least = functions.where(y < 0, SIGN + step, step)
     found = functions.where(x == 0, least, bits + functions.where(grows, step, -step)).int().view(dtypes.float32)
+    return _moved(input, x, y, found)
+
+
+def _next_double(input: Tensor, other: Tensor) -> Tensor:
+    """As nextafter, of float64, which the host computes."""
+    x, y = functions.broadcast_tensors(input.detach(), other.detach())
+    found = import_module("pywebgpu.factorization").one("nextafter", lambda np, a, b: np.nextafter(a, b), x, y)
     return _moved(input, x, y, found)
 
 
@@ -115,11 +126,7 @@ def hash_tensor(
 
 def _require_tensors(name: str, *given: object) -> None:
     for at, value in enumerate(given):
-        if not isinstance(value, TensorBase):
-            word = ("input", "other")[at]
-            raise TypeError(
-                f"{name}(): argument '{word}' (position {at + 1}) must be Tensor, not {type(value).__name__}"
-            )
+        require_tensor(name, ("input", "other")[at], at + 1, value)
 
 
 globals().update(dispatch.all_public(globals(), __name__))

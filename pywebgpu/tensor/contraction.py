@@ -9,7 +9,7 @@ from pywebgpu.composites import linear
 from pywebgpu.ir.graph import thread_state, used
 from pywebgpu.tensor.apply import apply
 from pywebgpu.tensor.base import TensorBase
-from pywebgpu.tensor.methods import aliased, node_of
+from pywebgpu.tensor.methods import aliased, node_of, require_tensor
 from pywebgpu.tensor.movement import MovementMethods
 from pywebgpu.tensor.reduction import ReductionMethods
 
@@ -54,6 +54,7 @@ class ContractionMethods(MovementMethods, ReductionMethods):
 
     def outer(self, vec2: Tensor) -> Tensor:
         """(m), (n) -> (m, n)"""
+        require_tensor("outer", "vec2", 2, vec2)
         return apply(linear.outer, self, vec2)
 
     ger = outer

@@ -19,7 +19,7 @@ from pywebgpu.tensor import index, overlap
 from pywebgpu.tensor.apply import apply, aten, called
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.memory_format import laid_out, same
-from pywebgpu.tensor.methods import aliased, also_named, named, node_of, operand
+from pywebgpu.tensor.methods import aliased, named, node_of, operand, require_tensor
 from pywebgpu.tensor.reshaping import ReshapingMethods
 
 if TYPE_CHECKING:
@@ -205,7 +205,12 @@ class GatherScatterMethods(index.Subscripts, ReshapingMethods):
     tril, triu = _method(matrix.tril), _method(matrix.triu)
     tril_, triu_ = _form(tril), _form(triu)
     trace, diagflat = _method(matrix.trace), _method(matrix.diagflat)
-    kron = also_named(other="b", x2="b")(_method(matrix.kron))
+
+    @aliased
+    def kron(self, other: Tensor) -> Tensor:
+        """Kronecker's product."""
+        require_tensor("kron", "other", 2, other)
+        return called(self._new(matrix.kron(self._node, node_of(self, other)), self._storage.device), "kron")
 
     def diag(self, diagonal: int = 0) -> Tensor:
         """(n,) -> a matrix with it on its diagonal; (n, m) -> its diagonal."""

@@ -161,6 +161,14 @@ def operand(self: TensorBase, other: object) -> NodeOperand:
     raise NoOperandError(f"expected a Tensor or a number, but got {type(other).__name__}")
 
 
+def require_tensor(name: str, argument: str, position: int, value: object) -> None:
+    """Raises TypeError for what is no tensor."""
+    if not isinstance(value, TensorBase):
+        raise TypeError(
+            f"{name}(): argument '{argument}' (position {position}) must be Tensor, not {type(value).__name__}"
+        )
+
+
 def settling(method: Callable[P, R]) -> Callable[P, R]:
     """A method of one other operand, to which a single number of device cpu goes."""
 

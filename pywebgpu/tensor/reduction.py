@@ -13,7 +13,7 @@ from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node, thread_state, used
 from pywebgpu.tensor.apply import apply, aten, called
 from pywebgpu.tensor.base import TensorBase
-from pywebgpu.tensor.methods import aliased
+from pywebgpu.tensor.methods import aliased, require_tensor
 from pywebgpu.tensor.pointwise import PointwiseMethods
 
 if TYPE_CHECKING:
@@ -220,6 +220,7 @@ class ReductionMethods(PointwiseMethods):
     @aliased
     def dist(self, other: Tensor, p: float = 2) -> Tensor:
         """The p-norm of self - other."""
+        require_tensor("dist", "other", 2, other)
         return self.sub(other).norm(p)
 
     @aliased

@@ -11,7 +11,7 @@ from pywebgpu.dtypes import Kind
 from pywebgpu.errors import ShapeError
 from pywebgpu.tensor import gather_scatter, outputs
 from pywebgpu.tensor.apply import apply, called
-from pywebgpu.tensor.methods import aliased, named_by_numpy
+from pywebgpu.tensor.methods import aliased, named_by_numpy, require_tensor
 from pywebgpu.tensor.reduction import extreme
 from pywebgpu.tensor.reshaping import ReshapingMethods
 
@@ -108,7 +108,7 @@ class SortingMethods(ReshapingMethods):
             if low < 0:
                 raise ShapeError("bincount only supports 1-d non-negative integral inputs.")
             size = max(minlength, int(high) + 1)
-        if weights is not None and weights.dtype.kind is not Kind.FLOAT:
+        if weights is not None and weights.dtype not in (dtypes.float32, dtypes.float64):
             weights = weights.to(dtypes.float32 if self._storage.device.target.wgsl else dtypes.float64)
         return apply(masks.bincount, self, size, weights)
 
@@ -156,6 +156,7 @@ def bucketize(
     input: Operand, boundaries: Tensor, *, out_int32: bool = False, right: bool = False, out: Tensor | None = None
 ) -> Tensor:
     """As searchsorted, with one row of boundaries for all elements."""
+    require_tensor("bucketize", "boundaries", 2, boundaries)
     found = apply(ordering.bucketize, input, boundaries, out_int32, right)
     return outputs.finished("bucketize", found, out, input, boundaries)
 

@@ -347,3 +347,29 @@ def complex_numbers(torch, x, say):
         lambda: z // 2,
         lambda: z.round(),
     )
+
+
+@program
+def matrices_with_infinities(torch, x, say):
+    """LAPACK may find no end of those of 3 rows and 7 columns."""
+    a = torch.cat([torch.eye(3), torch.ones(3, 4)], 1).repeat(3, 1, 1)
+    a[1, 0, 1] = float("inf")
+    for rows in (a, a.mT, a[1], a[..., :3]):
+        say(torch.linalg.svdvals(rows), torch.linalg.norm(rows[-1], 2), torch.linalg.svd(rows).U.shape)
+
+
+@program
+def operands_that_are_numbers_or_of_other_dtypes(torch, x, say):
+    a, i = x(3) + 1, torch.tensor([0, 1, 1])
+    attempts(
+        say,
+        lambda: torch.kron(a, 3),
+        lambda: torch.outer(a, 3),
+        lambda: torch.dist(a, 3.0),
+        lambda: torch.bucketize(a, 3),
+        lambda: torch.nextafter(a, 3.0),
+        lambda: torch.nextafter(i, i),
+        lambda: torch.nextafter(i, a).view(torch.int32),
+        lambda: torch.nextafter(a, a + i).view(torch.int32),
+        lambda: torch.bincount(i, weights=a),
+    )
