@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pywebgpu.dtypes import DType
+    from pywebgpu.tensor.factory_options import DeviceLike
     from pywebgpu.tensor.tensor import Tensor
 
 torch: Any = import_module("pywebgpu")
@@ -16,13 +18,24 @@ euler_constant = 0.57721566490153286060
 def broadcast_all(*values: object) -> list[Any]:
     """Tensors of one shape. Numbers become tensors like the others. Raises ValueError for what is neither."""
     tensors: list[Any] = [value for value in values if torch.is_tensor(value)]
-    if any(not torch.is_tensor(value) and not hasattr(value, "__float__") for value in values):
+    if any(not _is_like(value) and not hasattr(value, "__float__") for value in values):
         raise ValueError("Input arguments must all be instances of Number, torch.Tensor or objects implementing one")
     options: dict[str, Any] = {"dtype": torch.get_default_dtype()}
     if tensors:
         options = {"dtype": tensors[0].dtype, "device": tensors[0].device}
-    given = [value if torch.is_tensor(value) else torch.tensor(float(value), **options) for value in values]  # type: ignore[arg-type]
+    given = [value if _is_like(value) else torch.tensor(float(value), **options) for value in values]  # type: ignore[arg-type]
     return list(torch.broadcast_tensors(*given))
+
+
+def _is_like(value: object) -> bool:
+    """Whether it is a tensor, or of a class that says what functions do with it."""
+    return torch.is_tensor(value) or hasattr(value, "__torch_function__")
+
+
+def _standard_normal(shape: Sequence[int], dtype: DType, device: DeviceLike) -> Tensor:
+    """Draws from the standard normal distribution; libraries that have distributions of their own call it."""
+    drawn: Tensor = torch.randn(tuple(shape), dtype=dtype, device=device)
+    return drawn
 
 
 def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:

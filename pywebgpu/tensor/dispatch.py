@@ -31,6 +31,13 @@ OPERATORS = frozenset((
 NAMES = {f"__{name}__": name for name in ("add", "sub", "mul", "ne", "lt", "le", "gt", "ge", "neg", "abs", "matmul")}
 NAMES |= {"__radd__": "add", "__rmul__": "mul", "__truediv__": "div", "__mod__": "remainder", "__pos__": "positive"}
 PROPERTIES = ("T", "mT", "H", "mH", "data", "real", "imag")  # those that give tensors
+# Functions that ask modes alone: they make tensors, or are about any object.
+OF_MODES = frozenset((
+    "arange", "as_tensor", "asarray", "broadcast_shapes", "can_cast", "empty", "eye", "from_numpy", "frombuffer",
+    "full", "get_rng_state", "initial_seed", "is_storage", "is_tensor", "linspace", "logspace", "manual_seed", "ones",
+    "promote_types", "rand", "randint", "randn", "randperm", "range", "result_type", "scalar_tensor", "seed",
+    "set_rng_state", "tensor", "tril_indices", "triu_indices", "zeros",
+))  # fmt: skip
 UNSEEN = frozenset({"as_subclass"})  # by which a class makes its own tensors
 
 
@@ -68,9 +75,16 @@ def public(function: Callable[P, R], module: str = "") -> Callable[P, R]:
                 start()
         return used.overrides(call, function, args, options)  # type: ignore[misc, no-any-return]
 
+    @functools.wraps(function)
+    def of_modes(*args: P.args, **options: P.kwargs) -> R:
+        if used.overrides is None or not state.modes or state.n_all_off:
+            return function(*args, **options)
+        return used.overrides(of_modes, function, args, options)  # type: ignore[no-any-return]
+
+    asking = of_modes if module and function.__name__ in OF_MODES else call
     if module:
-        call.__module__ = module
-    return call
+        asking.__module__ = module
+    return asking
 
 
 def all_public(names: Mapping[str, Any], module: str) -> dict[str, Any]:
