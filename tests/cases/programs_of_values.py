@@ -355,7 +355,8 @@ def matrices_with_infinities(torch, x, say):
     a = torch.cat([torch.eye(3), torch.ones(3, 4)], 1).repeat(3, 1, 1)
     a[1, 0, 1] = float("inf")
     for rows in (a, a.mT, a[1], a[..., :3]):
-        say(torch.linalg.svdvals(rows), torch.linalg.norm(rows[-1], 2), torch.linalg.svd(rows).U.shape)
+        say(torch.linalg.svdvals(rows), torch.linalg.norm(rows[-1], 2))
+    say(torch.linalg.svd(a).S, torch.linalg.svd(a[1]).Vh.shape)
 
 
 @program
