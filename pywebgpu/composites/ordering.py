@@ -3,13 +3,15 @@
 Order is found by `indexing.argsort` along the last axis; values then come by their numbers, so that gradients flow.
 """
 
+from collections.abc import Callable
+from functools import partial
 from math import prod
 
 from pywebgpu import dtypes, shapes
 from pywebgpu.composites import arithmetic, precision, reduce, scan, scattering
 from pywebgpu.dtypes import Kind
 from pywebgpu.errors import DTypeError, RangeError, ShapeError
-from pywebgpu.ir.graph import Node, Pointwise, Spec
+from pywebgpu.ir.graph import Node, Spec
 from pywebgpu.ops import indexing as ops
 from pywebgpu.ops import movement, pointwise, reduction
 
@@ -149,10 +151,18 @@ def searchsorted(edges: Node, x: Node | float, right: bool = False, out_int32: b
             f"{list(edges.spec.shape)} and input value tensor {list(x.spec.shape)}"
         )
     edges, x = (arithmetic.cast(reduce.stop_gradient(part), dtype) for part in (edges, x))
-    passes = pointwise.gt if right else pointwise.ge
+    passes: Callable[[Node, Node], Node] = pointwise.gt if right else pointwise.ge
+    if dtype.kind is Kind.FLOAT:
+        passes = partial(_passes_sorted, passes)
     count = _counted if edges.spec.shape[-1] <= FEW else _halved
     found = count(edges, x, passes)
     return arithmetic.cast(found, dtypes.int32) if out_int32 else found
+
+
+def _passes_sorted(passes: Callable[[Node, Node], Node], edge: Node, x: Node) -> Node:
+    """NaN stands behind all numbers, as `sort` has it."""
+    is_last = pointwise.bitwise_and(pointwise.ne(edge, edge), pointwise.eq(x, x))
+    return pointwise.bitwise_or(passes(edge, x), is_last)
 
 
 def bucketize(x: Node | float, edges: Node, out_int32: bool = False, right: bool = False) -> Node:
@@ -162,7 +172,7 @@ def bucketize(x: Node | float, edges: Node, out_int32: bool = False, right: bool
     return searchsorted(edges, x, right, out_int32)
 
 
-def _counted(edges: Node, x: Node, passes: Pointwise) -> Node:
+def _counted(edges: Node, x: Node, passes: Callable[[Node, Node], Node]) -> Node:
     """Compares every x with every edge: one kernel, n comparisons an element."""
     n = edges.spec.shape[-1]
     shape = (*x.spec.shape, n)
@@ -175,7 +185,7 @@ def _counted(edges: Node, x: Node, passes: Pointwise) -> Node:
     return reduce.sum(below, -1)
 
 
-def _halved(edges: Node, x: Node, passes: Pointwise) -> Node:
+def _halved(edges: Node, x: Node, passes: Callable[[Node, Node], Node]) -> Node:
     """Halves the row of edges until one position is left: log2(n) lookups an element."""
     n = edges.spec.shape[-1]
     rows = movement.reshape(edges, shape=(prod(edges.spec.shape), 1))

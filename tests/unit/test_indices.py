@@ -190,3 +190,13 @@ def test_the_driver_is_told(device: str, monkeypatch: pytest.MonkeyPatch) -> Non
     assert gpu.counters["pipelines_created"] == made + len(programs[0].kernels)
     assert len(given) == told
     program_cache.clear()
+
+
+@pytest.mark.parametrize("count", [1, 2, 300])
+def test_numbers_are_searched_before_nans(count: int, device: str) -> None:
+    nan = float("nan")
+    edges = torch.tensor([1.0, 2.0, 3.0] + [nan] * count, device=device)
+    wanted = torch.tensor([nan, 2.5, 3.0, 0.0, float("inf")], device=device)
+    assert torch.searchsorted(edges, wanted).tolist() == [3 + count, 2, 2, 0, 3]
+    assert torch.searchsorted(edges, wanted, right=True).tolist() == [3 + count, 2, 3, 0, 3]
+    assert torch.bucketize(wanted, edges).tolist() == [3 + count, 2, 2, 0, 3]
