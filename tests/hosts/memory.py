@@ -17,7 +17,7 @@ STEPS = 3000
 # arrives late makes the next one take another buffer: a few of 256 bytes, where one lost in each step would be 90.
 MORE = {"GPU": 40 * 256, "tensors": 0, "WebAssembly": 0, "JavaScript": 2 << 20, "process": 16 << 20}
 # Bytes of a process after a step was captured for 500 shapes, where pipelines are a part of it; and how many more than
-# after half of them. Engines of JavaScript take what they like, so there their own heap is looked at.
+# after half of them. Engines of JavaScript give 100 MB back when they like, so there their own heap is looked at.
 LARGEST = {"cpu": 150_000_000, "native": 250_000_000}
 LATER = 24_000_000
 

@@ -17,7 +17,7 @@ PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
 
 def memory(device: str) -> dict[str, int]:
-    """Bytes on the GPU, of live tensors, of the process, of WebAssembly and JavaScript: those that there are."""
+    """Bytes on the GPU, of live tensors, of the process, or of its heaps of WebAssembly and JavaScript."""
     counters = devices.open_device(device).counters
     found = {"tensors": counters["live_bytes"]}
     if "device_bytes" in counters:
@@ -35,7 +35,6 @@ def memory(device: str) -> dict[str, int]:
         process.getBuiltinModule("v8").setFlagsFromString("--expose-gc")
         process.getBuiltinModule("vm").runInNewContext("gc")()
         now = process.memoryUsage()
-        found["process"] = now.rss
         found["JavaScript"] = now.heapUsed + now.external - found["WebAssembly"]
     elif chromium:
         found["JavaScript"] = chromium.usedJSHeapSize
