@@ -69,8 +69,8 @@ def written_in_place() -> list[torch.Tensor]:
 
 def scan_of_long_rows() -> list[torch.Tensor]:
     """Blocks of rows are made as small as windows."""
-    split_scans.SHORT, split_scans.ALONE, split_scans.SIZE_ON_CPU = 256, 1024, 1024
-    split_scans.SIZE, split_scans.AGAIN = 1024, 0
+    split_scans.SHORT, split_scans.ALONE, split_scans.AGAIN = 256, 1024, 0
+    split_scans.SIZES = split_scans.SIZES_ON_CPU = ((1024, split_scans.MOST),)
     return [numbers(2, 2500).cumsum(1), numbers(3001).cummax(0)[0], (numbers(5000) * 9).long().cumsum(0)]
 
 
