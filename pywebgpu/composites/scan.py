@@ -73,8 +73,12 @@ def diff(x: Node, n: int = 1, dim: int = -1) -> Node:
 
 def trapezoid(y: Node, x: Node | None = None, *, dx: float = 1, dim: int = -1) -> Node:
     """The integral along `dim` of the straight lines between the points y, which lie dx apart or at x."""
+    precision.refuse_bool("trapezoid", y)
     axis = axis_of(dim, len(y.spec.shape))
     size = y.spec.shape[axis]
+    if not size:
+        shape = tuple([n for at, n in enumerate(y.spec.shape) if at != axis])
+        return pointwise.full(0, Spec(shape, y.spec.dtype))
     pairs = pointwise.add(part(y, axis, 1, size), part(y, axis, 0, size - 1))
     if x is None:
         return arithmetic.mul(reduce.sum(pairs, axis), dx / 2)

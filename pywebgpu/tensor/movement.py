@@ -214,11 +214,11 @@ class MovementMethods(TensorBase):
     @property
     def mT(self) -> Tensor:
         """Matrices of the last two axes, transposed."""
-        if self.ndim < 2:
+        if self.ndim == 1:
             raise ShapeError(
                 f"tensor.mT is only supported on matrices or batches of matrices. Got {self.ndim}-D tensor."
             )
-        return self.transpose(-2, -1)
+        return self.transpose(-2, -1) if self.ndim else self.transpose(0, 0)
 
     def movedim(self, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
         """Some axes moved to other positions."""
@@ -332,6 +332,8 @@ class MovementMethods(TensorBase):
 
     def split(self, split_size: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
         """Parts of one size, or of the sizes in a list, along an axis."""
+        if not self.ndim:
+            raise ShapeError("split expects at least a 1-dimensional tensor")
         at = shapes.axis(dim, self.ndim)
         n, split_size = self.shape[at], shapes.plain(split_size)
         if isinstance(split_size, int):

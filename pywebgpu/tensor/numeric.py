@@ -8,7 +8,7 @@ from math import inf, log, pi, prod
 from typing import TYPE_CHECKING, Any, Unpack
 
 from pywebgpu import dtypes, return_types, shapes
-from pywebgpu.composites import arithmetic, joining
+from pywebgpu.composites import arithmetic, joining, precision
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import DTypeError, ShapeError
 from pywebgpu.ir.graph import Node, Pointwise
@@ -142,6 +142,7 @@ def corrcoef(input: Tensor) -> Tensor:
 
 def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float = 1, dim: int = -1) -> Tensor:
     """The running integral along `dim` of the straight lines between points y."""
+    precision.refuse_bool("cumulative_trapezoid", y._node)
     n = y.shape[dim]
     pairs = y.narrow(dim, 1, n - 1).add(y.narrow(dim, 0, n - 1))
     if x is None:

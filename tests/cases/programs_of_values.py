@@ -374,3 +374,18 @@ def operands_that_are_numbers_or_of_other_dtypes(torch, x, say):
         lambda: torch.nextafter(a, a + i).view(torch.int32),
         lambda: torch.bincount(i, weights=a),
     )
+
+
+@program
+def scalars_and_empty_rows(torch, x, say):
+    scalar, empty = x(1).reshape(()), torch.zeros(2, 0, dtype=torch.int16)
+    attempts(
+        say,
+        lambda: scalar.mT,
+        lambda: scalar.mH,
+        lambda: x(2).mT,
+        lambda: scalar.split(1),
+        lambda: torch.trapezoid(empty),
+        lambda: torch.trapezoid(x(3) > 1),
+        lambda: torch.cumulative_trapezoid(x(3) > 1),
+    )
