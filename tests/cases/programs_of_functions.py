@@ -1,5 +1,8 @@
 """Short programs about gradients, functions of functions and modules at their edges; see programs.py."""
 
+import collections
+import importlib
+
 from tests.cases.programs import program
 from tests.cases.programs_of_values import attempts
 
@@ -487,3 +490,40 @@ def conditions_of_singular_matrices(torch, x, say):
         )
     attempts(say, lambda: torch.linalg.cond(two, 1))
     attempts(say, lambda: torch.linalg.det(zero), lambda: torch.linalg.slogdet(zero), lambda: torch.logdet(zero))
+
+
+@program
+def containers_are_trees_of_leaves(torch, x, say):
+    trees = importlib.import_module(f"{torch.__name__}.utils._pytree")
+    pair = collections.namedtuple("Pair", "a b")
+    tree = {
+        "x": [1, (2, None)], "y": pair(3, {"z": 4}), "d": collections.deque([5, 6], maxlen=3), "e": [], "t": (),
+        "o": collections.OrderedDict(b=7, a=8), "f": collections.defaultdict(list, k=9),
+    }  # fmt: skip
+    leaves, spec = trees.tree_flatten(tree)
+    say(leaves, spec.num_leaves, spec.num_nodes, spec.num_children, spec == trees.tree_structure(tree))
+    say(repr(trees.tree_unflatten([leaf and leaf * 10 for leaf in leaves], spec)))
+    say(repr(trees.tree_map(lambda a, b: (a, b), {"a": 1, "b": [2, 3]}, {"b": [4, (5, 6)], "a": 7})))
+    say(repr(trees.tree_map_only(int, lambda leaf: -leaf, tree)["y"]), trees.tree_any(lambda leaf: leaf == 4, tree))
+    say([(trees.keystr(path), leaf) for path, leaf in trees.tree_leaves_with_path(tree)])
+    say(trees._broadcast_to_and_flatten([1, 2], trees.tree_structure([(0, 0), [0]])))
+    say(
+        trees._broadcast_to_and_flatten((1, 2), trees.tree_structure([0, 0])), trees.arg_tree_leaves(1, [2], k={"a": 3})
+    )
+
+    class Box:
+        def __init__(self, *values):
+            self.values = values
+
+    trees.register_pytree_node(Box, lambda box: ([*box.values], None), lambda leaves, context: Box(*leaves))
+    say(trees.tree_map(lambda leaf: leaf + 1, Box(1, 2)).values, trees.tree_leaves([Box(1), 2]))
+    say(trees.tree_leaves([1, [2, 3]], is_leaf=lambda part: part == [2, 3]), trees.tree_structure(1).is_leaf())
+    for call in (
+        lambda: trees.tree_unflatten([1], spec), lambda: trees.tree_map(max, [1, 2], [1]),
+        lambda: trees.tree_map(max, {"a": 1}, {"b": 1}), lambda: trees.tree_map(max, [1], (1,)),
+        lambda: trees.register_pytree_node(Box, None, None),
+    ):  # fmt: skip
+        try:
+            call()
+        except ValueError:
+            say("ValueError")

@@ -25,6 +25,7 @@ LAYERS = (
         "ends",
         "interrupts",
         "lazy",
+        "utils/_pytree",
         "rare_names",
         "return_types",
         "settings",
