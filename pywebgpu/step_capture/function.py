@@ -99,6 +99,11 @@ class Compiled:
                     self._counts = signature.are_counted(next(reversed(self._variants)), call.key) or None
                     if self._counts:  # A step number, say: it is read in each run, as floats are.
                         call = Call(args, kwargs, counts=True)
+                if self._variants:
+                    others = signature.replaced(next(reversed(self._variants)), call.key, call)
+                    noted = [*map(signature.note_content, others)]
+                    if any(noted):  # A batch, say: each call has a new one.
+                        return self(*args, **kwargs)
                 self._meet(call)
                 return self._capture(call, _Variants(), [], line=line)
             self._variants.move_to_end(call.key)

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import copy
 import types
+from abc import ABCMeta
 from collections import deque
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
 from math import copysign
 from typing import TYPE_CHECKING, Any, TypeGuard
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 from pywebgpu import devices, dtypes
 from pywebgpu.ir.graph import Spec, thread_state
@@ -38,6 +39,8 @@ SUBCLASSES = frozenset({"matrix", "memmap", "recarray"})  # of NumPy's arrays, w
 CONTAINERS = (list, tuple, dict)
 MUTABLE = (set, bytearray, deque)  # besides the containers whose items are looked at
 Map = Callable[[Any], Any]
+PLAIN_KINDS = (type, ABCMeta)
+by_content: WeakSet[type] = WeakSet()  # classes of plain objects of which calls are given new ones: they are containers
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +238,29 @@ def are_counted(old: object, new: object) -> bool:
     return all(map(are_counted, old, new))
 
 
+def replaced(old: object, new: object, call: Call) -> Iterator[object]:
+    """The objects of a call that stand where the call with another key had others, which are known by identity."""
+    if old == new or not (isinstance(old, tuple) and isinstance(new, tuple)):
+        return
+    if old[:1] == new[:1] == ("object",):
+        yield from (value for value in call.kept if id(value) == new[1])
+    elif len(old) == len(new):
+        for a, b in zip(old, new, strict=True):
+            yield from replaced(a, b, call)
+
+
+def note_content(value: object) -> bool:
+    """Whether objects of a class count by their attributes from now on, and did not before."""
+    kind = type(value)
+    is_plain = type(kind) in PLAIN_KINDS and surroundings.is_plain(kind) and not hides_attributes(kind)
+    if not is_plain or callable(value) or kind.__module__.partition(".")[0] in ("pywebgpu", "torch"):
+        return False
+    if hasattr(kind, "state_dict") or kind in by_content:  # What trains is known by its identity.
+        return False
+    by_content.add(kind)
+    return True
+
+
 def _short(value: object) -> str:
     text = repr(value)
     return text if len(text) < 80 else f"{text[:77]}..."
@@ -427,9 +453,9 @@ def _bits(value: object) -> Hashable:
 
 def is_container(value: object) -> bool:
     kind = type(value)
-    return issubclass(kind, CONTAINERS) or (
-        _is_dataclass(kind) and not (issubclass(kind, (type, Outline)) or callable(value))
-    )
+    if issubclass(kind, CONTAINERS) or (by_content and type(kind) in PLAIN_KINDS and kind in by_content):
+        return True
+    return _is_dataclass(kind) and not (issubclass(kind, (type, Outline)) or callable(value))
 
 
 def hides_attributes(kind: type) -> bool:
@@ -451,6 +477,9 @@ def items_of(value: Any) -> tuple[list[Any], list[Any]]:
     if is_a(value, (list, tuple)):
         items = [*list.__iter__(value)] if is_a(value, list) else [*tuple.__iter__(value)]
         return [*range(len(items))], items
+    if not _is_dataclass(type(value)):
+        own: Any = surroundings.attribute(value, "__dict__")
+        return [*own], [*own.values()]
     parts = {field.name: surroundings.attribute(value, field.name) for field in fields(type(value))}
     parts = {name: part for name, part in parts.items() if part is not surroundings.MISSING}
     return [*parts], [*parts.values()]

@@ -300,10 +300,10 @@ def _shown(looks: list[Any]) -> dict[int, Any]:
     """By id, plain objects: what the garbage collector is shown of them is their class and their attributes' dict."""
     asked = {id(look.thing) for look in looks if isinstance(look, Attributes) and look.names == OF_OBJECTS}
     things = {id(look.thing): look.thing for look in looks if isinstance(look, Class) and id(look.thing) in asked}
-    return {at: thing for at, thing in things.items() if _is_plain(type(thing))}
+    return {at: thing for at, thing in things.items() if is_plain(type(thing))}
 
 
-def _is_plain(kind: type) -> bool:
+def is_plain(kind: type) -> bool:
     """Whether the objects of a class hold their attributes, and nothing else."""
     bases = mro(kind)[:-1]
     has_slots = any(isinstance(part, types.MemberDescriptorType) for base in bases for part in vars(base).values())

@@ -1286,6 +1286,19 @@ def call():
         replays=3,
     ),
     Case(
+        "batches_as_objects",
+        """
+class Batch(collections.UserDict):
+    def __getattr__(self, name): return self.data[name]
+class Pair:
+    def __init__(self, x, y): self.x, self.y = x, y
+def step(batch, pair): return (batch['x'] * batch.y).sum() + pair.x * pair.y
+""",
+        "x = x * 2",
+        "step(Batch(x=x, y=x + 1), Pair(x, x))",
+        replays=1,
+    ),
+    Case(
         "timer_behind_a_flag",
         """
 import time
