@@ -11,7 +11,10 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "pywebgpu"
-ALIASES = {"compiler/program.py": ["Loaded"], "devices/base.py": ["Handle"]}  # a backend's own handles
+# A backend's own handles, and PyTorch's names for what programs put into trees.
+ALIASES = {
+    "compiler/program.py": ["Loaded"], "devices/base.py": ["Handle"], "utils/_pytree.py": ["PyTree", "Context"],
+}  # fmt: skip
 NAMES = {"Any", "_Any", "typing.Any"}
 NAMED = ast.Name | ast.Attribute
 
