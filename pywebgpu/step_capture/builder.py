@@ -145,7 +145,11 @@ class Builder:
                     self._free_starts(at, tensor)
                 args, kwargs = call.mapped(numbers)
                 with self._counting():
-                    result = self._watched(function, args, kwargs)
+                    try:
+                        result = self._watched(function, args, kwargs)
+                    except Exception as error:
+                        error.args = signature.rebuilt(error.args, plain)
+                        raise
                 if capture.failed is not None:  # The program caught it, and went another way than without a capture.
                     raise capture.failed
                 after = Call(args, kwargs, counts=call.counts)
@@ -470,6 +474,14 @@ class Builder:
         if value._history is not None and value._history.unrecorded:
             self.reason = self.reason or "it returns a view that was taken without gradients of what wants one"
         self._made[id(value)] = made
+        if any(signature.holds_free(attr) for _, attrs in made.views for attr in attrs.values()):
+            self.reason = self.reason or "it returns a view whose place is a number that changes"
+            value._path = tuple(
+                [
+                    (op, {name: signature.without_free(attr) for name, attr in attrs.items()})
+                    for op, attrs in value._path
+                ]
+            )
         if value._flag:
             self.reason = self.reason or "it returns a new leaf that wants a gradient"
         elif not (kinds.is_constant(made.kind) or id(made.kind) in self._known_before):

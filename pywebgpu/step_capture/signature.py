@@ -377,6 +377,23 @@ def give_back(value: object, changed: object) -> None:
         _put(value, keys, kept)
 
 
+def holds_free(value: object) -> bool:
+    """Whether a value is a number that stands for several values, or a tuple with one in it."""
+    if type(value) in FREE:
+        return True
+    kind = next((kind for kind in (tuple, frozenset) if is_a(value, kind)), None)
+    return kind is not None and any(map(holds_free, kind.__iter__(value)))  # type: ignore[arg-type]
+
+
+def without_free(value: Any) -> Any:
+    """The same with the numbers that they are."""
+    if type(value) in FREE or not holds_free(value):
+        return plain(value)
+    if is_a(value, tuple):
+        return _tuple(value, [*map(without_free, tuple.__iter__(value))])
+    return frozenset(map(without_free, frozenset.__iter__(value)))
+
+
 def is_number(value: object) -> TypeGuard[float]:
     """A float that a step may read anew in each run: Python's own, or one of NumPy's."""
     kind = type(value)

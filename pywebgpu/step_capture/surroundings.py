@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import types
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from gc import get_referents
@@ -267,7 +267,7 @@ def _comparison(entries: list[Entry]) -> Callable[[], bool]:
         of_group = [look.thing for look in functions if tuple(look.names) == group]
         reads.append(functools.partial(_of_functions, attrgetter(*group), of_group, is_alone=len(group) == 1))
     if views:
-        reads += [lambda: chain.from_iterable(views), lambda: chain.from_iterable(map(values_of, views))]
+        reads += [lambda: chain.from_iterable(map(keys_of, views)), lambda: chain.from_iterable(map(values_of, views))]
     if others:
         reads.append(lambda: chain.from_iterable([entry.look()[1] for entry in others]))
     was = [[*read()] for read in reads]
@@ -310,6 +310,13 @@ def is_plain(kind: type) -> bool:
     return not has_slots and all(base.__flags__ & HEAP for base in bases)
 
 
+def keys_of(mapping: Any) -> Any:
+    """The keys of a dict, whatever its class says of them, or of what shows one."""
+    if is_a(mapping, OrderedDict):  # It has an order of its own.
+        return OrderedDict.__iter__(mapping)
+    return dict.keys(mapping) if is_a(mapping, dict) else mapping
+
+
 def values_of(mapping: Any) -> Any:
     """The values of a dict, whatever its class says of them, or of what shows one."""
     return dict.values(mapping) if is_a(mapping, dict) else mapping.values()
@@ -320,7 +327,7 @@ class Mapping:
     mapping: Any
 
     def __call__(self) -> tuple[list[Any], list[Any]]:
-        return [*self.mapping], [*values_of(self.mapping)]
+        return [*keys_of(self.mapping)], [*values_of(self.mapping)]
 
 
 class OwnClass(Mapping):
@@ -329,12 +336,20 @@ class OwnClass(Mapping):
     __slots__ = ()
 
 
+def contents_of(sequence: Any) -> Any:
+    """What a container holds, whatever its class says of it."""
+    for kind in (list, tuple, set, frozenset, deque):
+        if is_a(sequence, kind):
+            return kind.__iter__(sequence)
+    return sequence
+
+
 @dataclass(slots=True)
 class Sequence:
     sequence: Any
 
     def __call__(self) -> tuple[list[Any], list[Any]]:
-        items = [*self.sequence]
+        items = [*contents_of(self.sequence)]
         return [*range(len(items))], items
 
 

@@ -25,7 +25,6 @@ from typing import Any
 
 from pywebgpu.step_capture import counting, kinds, signature, watch
 from pywebgpu.step_capture.capture import Capture
-from pywebgpu.step_capture.free_number import FREE, plain
 from pywebgpu.step_capture.surroundings import (
     EXACT,
     MISSING,
@@ -164,7 +163,7 @@ class _Walk:
         self, title: str, look: Callable[[], tuple[list[Any], list[Any]]], wanted: Callable[[Any], bool] | None = None
     ) -> Entry:
         entry = Entry(title, look, wanted=wanted, by_identity=self.by_identity)
-        if any(type(value) in FREE for value in entry.values):
+        if any(map(signature.holds_free, (*entry.keys, *entry.values))):
             self._put_back(entry)
         self.entries.append(entry)
         self.size += len(entry.values)
@@ -382,15 +381,24 @@ class _Walk:
     def _put_back(self, entry: Entry) -> None:
         """A number that stands for several values was kept: it becomes the number that it is."""
         look = entry.look
+        home = getattr(look, "sequence", getattr(look, "mapping", None))
         for key, value in zip(entry.keys, entry.values, strict=True):
-            if type(value) in FREE:
+            if signature.holds_free(value):
                 self._refuse(f"it keeps a number in {path(entry.title, key)}")
                 if isinstance(look, Attributes):
-                    object.__setattr__(look.thing, key, plain(value))
-                    continue
-                home = getattr(look, "sequence", getattr(look, "mapping", None))
-                if isinstance(home, dict | list | deque):
-                    home[key] = plain(value)
+                    object.__setattr__(look.thing, key, signature.without_free(value))
+                elif is_a(home, (dict, list, deque)):
+                    home[key] = signature.without_free(value)
+        if any(map(signature.holds_free, entry.keys)):
+            self._refuse(f"it keeps a number as a key of {entry.title}")
+        if is_a(home, dict) and any(map(signature.holds_free, home)):
+            items = [(signature.without_free(key), value) for key, value in home.items()]
+            home.clear()
+            home.update(items)
+        elif is_a(home, set):
+            items = [signature.without_free(value) for value in home]
+            home.clear()
+            home.update(items)
         entry.keys, entry.values = look()
 
     def _array(self, title: str, array: Any) -> None:

@@ -15,6 +15,7 @@ import functools
 import json
 import math
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -149,9 +150,12 @@ LOOKING = frozenset(
         "typing",
     ]
 )
+# Names that a free number has and Python's own have not, and places of a format that take Python's own alone.
+OF_FREE = frozenset({"__array__", "__array_ufunc__", "__copy__", "__deepcopy__", "__slots__"})
+STARRED = re.compile(r"%[-+ #0]*(?:\*|\d*\.\*)")
 # Code that calls one of these can tell a number that stands for several values from Python's own, or refuses it.
 TELLING = frozenset(
-    {"__class__", "dumps", "Decimal", "timedelta", "ldexp", "result_type", "can_cast", "min_scalar_type"}
+    {"__class__", "deque", "dumps", "Decimal", "timedelta", "ldexp", "result_type", "can_cast", "min_scalar_type"}
 )
 NUMBERS = frozenset({"float", "int"})  # whose methods, called as functions, take their own objects alone
 TELLING_BUILTINS = frozenset({"type", "sum"} if CORRECTED else {"type"})
@@ -232,6 +236,10 @@ def tells_numbers_apart(code: CodeType) -> bool:
     if code.co_filename == "<string>" and code.co_name in GENERATED:
         return False
     if not TELLING.isdisjoint(code.co_names) or any(before in NUMBERS for before, _ in loads_of(code).after):
+        return True
+    parts = [part for one in code.co_consts for part in (one if isinstance(one, tuple) else (one,))]
+    texts = [text for text in parts if isinstance(text, str)]
+    if not OF_FREE.isdisjoint((*texts, *code.co_names)) or any(map(STARRED.search, texts)):
         return True
     return not (TELLING_BUILTINS.isdisjoint(code.co_names) or TELLING_BUILTINS.isdisjoint(globals_of(code)[0]))
 
