@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import random
+import signal
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -129,7 +130,7 @@ def _interrupt(after: int, recorded: list[int]) -> Iterator[None]:
             left -= 1
             recorded[0] += frame.f_code is builder.Builder.record.__code__
             if left == 0:
-                raise KeyboardInterrupt
+                signal.raise_signal(signal.SIGINT)  # It may be held back, as one that a person sends.
 
     sys.settrace(look)  # type: ignore[arg-type]  # It does not look at lines.
     try:
