@@ -158,7 +158,7 @@ TELLING = frozenset(
     {"__class__", "deque", "dumps", "Decimal", "timedelta", "ldexp", "result_type", "can_cast", "min_scalar_type"}
 )
 NUMBERS = frozenset({"float", "int"})  # whose methods, called as functions, take their own objects alone
-TELLING_BUILTINS = frozenset({"type", "sum"} if CORRECTED else {"type"})
+TELLING_BUILTINS = frozenset({"type", "pow", "sum"} if CORRECTED else {"type", "pow"})  # pow(2, k, 5) asks 2 alone
 TELLERS = frozenset(map(id, (type, json.dumps, decimal.Decimal, datetime.timedelta, math.ldexp, *((sum,) * CORRECTED))))
 FILES = frozenset({"_io", "io", "posix", "nt", "mmap", "_socket", "_ssl"})
 CLASSES = frozenset({"__subclasses__"})  # methods that tell what a program did elsewhere
