@@ -381,6 +381,8 @@ def holds_free(value: object) -> bool:
     """Whether a value is a number that stands for several values, or a tuple with one in it."""
     if type(value) in FREE:
         return True
+    if type(value) is slice:
+        return any(map(holds_free, (value.start, value.stop, value.step)))
     kind = next((kind for kind in (tuple, frozenset) if is_a(value, kind)), None)
     return kind is not None and any(map(holds_free, kind.__iter__(value)))  # type: ignore[arg-type]
 
@@ -391,6 +393,8 @@ def without_free(value: Any) -> Any:
         return plain(value)
     if is_a(value, tuple):
         return _tuple(value, [*map(without_free, tuple.__iter__(value))])
+    if type(value) is slice:
+        return slice(*map(without_free, (value.start, value.stop, value.step)))
     return frozenset(map(without_free, frozenset.__iter__(value)))
 
 

@@ -389,6 +389,12 @@ class _Walk:
                     object.__setattr__(look.thing, key, signature.without_free(value))
                 elif is_a(home, (dict, list, deque)):
                     home[key] = signature.without_free(value)
+        if isinstance(look, Inside) and any(map(signature.holds_free, entry.values)):
+            if is_a(look.thing, BaseException):
+                look.thing.args = signature.without_free(look.thing.args)
+            elif is_a(look.thing, functools.partial):
+                part = look.thing
+                part.__setstate__((part.func, signature.without_free(part.args), part.keywords, part.__dict__))
         if any(map(signature.holds_free, entry.keys)):
             self._refuse(f"it keeps a number as a key of {entry.title}")
         if is_a(home, dict) and any(map(signature.holds_free, home)):
