@@ -96,11 +96,11 @@ def get_ignored_functions() -> set[Any]:
 def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
     """All functions that ask, by module or class."""
     spaces = [import_module(".".join(filter(None, ("pywebgpu", space)))) for space in SPACES]
-    found: dict[Any, list[Callable[..., Any]]] = {}
+    functions: dict[Any, list[Callable[..., Any]]] = {}
     for space in (*spaces, Tensor):
         values = [(name, getattr(space, name)) for name in dir(space) if name in dispatch.OPERATORS or name[0] != "_"]
-        found[space] = [value for _, value in values if isinstance(value, FunctionType)]
-    return found
+        functions[space] = [value for _, value in values if isinstance(value, FunctionType)]
+    return functions
 
 
 def is_tensor_method_or_property(func: Any) -> bool:

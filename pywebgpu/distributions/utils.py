@@ -23,8 +23,8 @@ def broadcast_all(*values: object) -> list[Any]:
     options: dict[str, Any] = {"dtype": torch.get_default_dtype()}
     if tensors:
         options = {"dtype": tensors[0].dtype, "device": tensors[0].device}
-    given = [value if _is_like(value) else torch.tensor(float(value), **options) for value in values]  # type: ignore[arg-type]
-    return list(torch.broadcast_tensors(*given))
+    operands = [value if _is_like(value) else torch.tensor(float(value), **options) for value in values]  # type: ignore[arg-type]
+    return list(torch.broadcast_tensors(*operands))
 
 
 def _is_like(value: object) -> bool:

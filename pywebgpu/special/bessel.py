@@ -83,8 +83,8 @@ def _in_float64(name: str, x: Tensor, *given: int) -> Tensor | None:
     """A function of a tensor of float64; None of others."""
     if x.dtype is not dtypes.float64:
         return None
-    found: Tensor = getattr(import_module("pywebgpu.special.doubles"), name)(x, *given)
-    return found
+    result: Tensor = getattr(import_module("pywebgpu.special.doubles"), name)(x, *given)
+    return result
 
 
 def _scaled_i(x: Tensor, near: Factors, far: Factors) -> Tensor:
@@ -103,8 +103,8 @@ def _i1e(x: Tensor) -> Tensor:
     if exact is not None:
         return exact
     size = x.abs()
-    found = _scaled_i(size, I1E, I1E_FAR)
-    return where(size <= 8, found * x, found * x.sign())
+    result = _scaled_i(size, I1E, I1E_FAR)
+    return where(size <= 8, result * x, result * x.sign())
 
 
 def _i0(x: Tensor) -> Tensor:
@@ -148,8 +148,8 @@ def _j(x: Tensor, order: int) -> Tensor:
     size = x.abs()
     near = polynomial(between(size.clamp_max(8).square(), 0, 64), J1 if order else J0)
     near = near * size if order else near
-    found = where(size <= 8, near, _waves(size, order)[0])
-    return found.where(x >= 0, -found) if order else found.where(x == x, x)
+    result = where(size <= 8, near, _waves(size, order)[0])
+    return result.where(x >= 0, -result) if order else result.where(x == x, x)
 
 
 def _y(x: Tensor, order: int) -> Tensor:
@@ -160,8 +160,8 @@ def _y(x: Tensor, order: int) -> Tensor:
     rest = polynomial(between(small.square(), 0, 64), Y1 if order else Y0)
     rest = rest * small - 2 / pi / small if order else rest
     near = rest + 2 / pi * small.log() * _j(small, order)
-    found = where(x <= 8, near, _waves(x, order)[1])
-    return where(x == 0, -INF, where(x >= 0, found, NAN))
+    result = where(x <= 8, near, _waves(x, order)[1])
+    return where(x == 0, -INF, where(x >= 0, result, NAN))
 
 
 def _j0(x: Tensor) -> Tensor:
@@ -229,8 +229,8 @@ def _airy(x: Tensor) -> Tensor:
     angle = phase - pi / 4
     below = root * (polynomial(t, AIRY_COS) * angle.cos() + polynomial(t, AIRY_SIN) * inverse * angle.sin())
     middle = polynomial(between(x, -MIDDLE, MIDDLE), AIRY)
-    found = where(x.abs() <= MIDDLE, middle, where(x > 0, above, below))
-    return where(x.isinf(), NAN, where(x == x, found, x))
+    result = where(x.abs() <= MIDDLE, middle, where(x > 0, above, below))
+    return where(x.isinf(), NAN, where(x == x, result, x))
 
 
 airy_ai = unary("airy_ai", "Airy's function Ai.", _airy)

@@ -295,9 +295,9 @@ def j(x: Tensor, order: int) -> Tensor:
     square = size.clamp_max(5).square()
     near = (square - ZEROS[order][0]) * (square - ZEROS[order][1]) * _ratio(square, (J0, J1)[order])
     near = near * size if order else near
-    found = where(size <= 5, near, _waves(size, order)[0])
-    found = where(x >= 0, found, -found) if order else found
-    return where(x == x, found, x)
+    result = where(size <= 5, near, _waves(size, order)[0])
+    result = where(x >= 0, result, -result) if order else result
+    return where(x == x, result, x)
 
 
 def y(x: Tensor, order: int) -> Tensor:
@@ -325,8 +325,8 @@ def airy_ai(x: Tensor) -> Tensor:
         first = 1 + first * cube / ((3 * k - 1) * (3 * k))
         second = 1 + second * cube / ((3 * k) * (3 * k + 1))
     middle = AIRY_0 * first - AIRY_SLOPE * held * second
-    found = where(x.abs() < MIDDLE, middle, where(x > 0, where(x > 103.892, 0.0, above), below))
-    return where(x.isinf(), NAN, where(x == x, found, x))
+    result = where(x.abs() < MIDDLE, middle, where(x > 0, where(x > 103.892, 0.0, above), below))
+    return where(x.isinf(), NAN, where(x == x, result, x))
 
 
 def ndtri(p: Tensor) -> Tensor:
@@ -339,6 +339,6 @@ def ndtri(p: Tensor) -> Tensor:
     x = (-2 * least.log()).sqrt()
     z = 1 / x
     tail = x - x.log() / x - z * where(x < 8, _ratio(z, NDTRI_TAIL), _ratio(z, NDTRI_FAR))
-    found = where((p > EDGE).logical_and(p <= 1 - EDGE), middle, where(is_high, tail, -tail))
-    found = where(p == 0, -INF, where(p == 1, INF, found))
-    return where((p >= 0).logical_and(p <= 1), found, NAN)
+    result = where((p > EDGE).logical_and(p <= 1 - EDGE), middle, where(is_high, tail, -tail))
+    result = where(p == 0, -INF, where(p == 1, INF, result))
+    return where((p >= 0).logical_and(p <= 1), result, NAN)

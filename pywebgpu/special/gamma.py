@@ -55,8 +55,8 @@ def _zeta_above(s: Tensor, q: Tensor) -> Tensor:
     for order, number in enumerate(BERNOULLI):
         total = total + factor * number
         factor = factor * (s + 2 * order + 1) * (s + 2 * order + 2) * inverse
-    found: Tensor = total
-    return found
+    result: Tensor = total
+    return result
 
 
 def _zeta(s: Tensor, q: Tensor) -> Tensor:
@@ -67,10 +67,10 @@ def _zeta(s: Tensor, q: Tensor) -> Tensor:
     near = _zeta_above(s, where(below, part, q))
     mirrored = _zeta_above(s, 1 - part) - _zeta_above(s, 1 - q.clamp_max(0))
     odd = s - 2 * (s / 2).floor() == 1
-    found = where(below, near + where(odd, -mirrored, mirrored), near)
-    found = where(below, where(q == q.floor(), INF, where(s == s.floor(), found, NAN)), found)
-    found = where(q == INF, 0.0, found)
-    return where(s == 1, INF, where(s > 1, where(q == q, found, q), NAN))
+    result = where(below, near + where(odd, -mirrored, mirrored), near)
+    result = where(below, where(q == q.floor(), INF, where(s == s.floor(), result, NAN)), result)
+    result = where(q == INF, 0.0, result)
+    return where(s == 1, INF, where(s > 1, where(q == q, result, q), NAN))
 
 
 class _Zeta(Function):
@@ -92,8 +92,8 @@ class _Zeta(Function):
 def zeta(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """The sum of (q + k)^-s over k = 0, 1 …, where s is `input` and q is `other`."""
     (s, q), dtype = real(input, other)
-    found: Tensor = _Zeta.apply(s, q).to(dtype)
-    return outputs.finished("special.zeta", found, out, input, other)
+    result: Tensor = _Zeta.apply(s, q).to(dtype)
+    return outputs.finished("special.zeta", result, out, input, other)
 
 
 def polygamma(n: int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -101,8 +101,8 @@ def polygamma(n: int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
     (x,), dtype = real(input)
-    found = called(smooth(x, *_derivatives(n), "polygamma"), "aten::polygamma").to(dtype)
-    return outputs.finished("polygamma", found, out, input)
+    result = called(smooth(x, *_derivatives(n), "polygamma"), "aten::polygamma").to(dtype)
+    return outputs.finished("polygamma", result, out, input)
 
 
 def derivative_of_digamma(input: Tensor, n: int) -> Tensor:
@@ -224,11 +224,11 @@ def _log1p_minus(u: Tensor, ratio: Tensor) -> Tensor:
 def _gamma_share(a: Tensor, x: Tensor, *, upper: bool) -> Tensor:
     safe_a = where((a > 0).logical_and(a < INF), a, 1.0)
     safe_x = where((x > 0).logical_and(x < INF), x, 1.0)
-    found = _incomplete(safe_a, safe_x)[upper]
+    result = _incomplete(safe_a, safe_x)[upper]
     low, high = (1.0, 0.0) if upper else (0.0, 1.0)
-    found = where(x == INF, where(a == INF, NAN, high), where(a == INF, low, found))
-    found = where(x == 0, where(a == 0, NAN, low), where(a == 0, high, found))
-    return where((a >= 0).logical_and(x >= 0), found, NAN)
+    result = where(x == INF, where(a == INF, NAN, high), where(a == INF, low, result))
+    result = where(x == 0, where(a == 0, NAN, low), where(a == 0, high, result))
+    return where((a >= 0).logical_and(x >= 0), result, NAN)
 
 
 class _Gammainc(Function):
@@ -251,16 +251,16 @@ class _Gammainc(Function):
 def gammainc(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The share of gamma(input) below `other`."""
     (a, x), dtype = real(tensor_of("igamma", input), tensor_of("igamma", other))
-    found: Tensor = _Gammainc.apply(a, x, False).to(dtype)
-    return outputs.finished("igamma", found, out, input, other)
+    result: Tensor = _Gammainc.apply(a, x, False).to(dtype)
+    return outputs.finished("igamma", result, out, input, other)
 
 
 @named_by_numpy
 def gammaincc(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The share of gamma(input) above `other`."""
     (a, x), dtype = real(tensor_of("igammac", input), tensor_of("igammac", other))
-    found: Tensor = _Gammainc.apply(a, x, True).to(dtype)
-    return outputs.finished("igammac", found, out, input, other)
+    result: Tensor = _Gammainc.apply(a, x, True).to(dtype)
+    return outputs.finished("igammac", result, out, input, other)
 
 
 igamma, igammac = gammainc, gammaincc  # PyTorch's names of tensors' methods

@@ -74,9 +74,9 @@ def as_subclass(self: Tensor, cls: type[_S]) -> _S:
     if not (isinstance(given, type) and issubclass(given, Tensor)):
         known = "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible."
         raise TypeError(f"{known} Make sure your class inherits from Tensor.")
-    found: Any = called(alias(self), "aten::alias")
-    found.__class__ = cls
-    return found  # type: ignore[no-any-return]
+    view: Any = called(alias(self), "aten::alias")
+    view.__class__ = cls
+    return view  # type: ignore[no-any-return]
 
 
 def dim_order(self: Tensor) -> tuple[int, ...]:

@@ -63,7 +63,13 @@ def disabled(func: Callable[..., Any], types: Iterable[type], args: Any = (), kw
 
 def public(function: Callable[P, R], module: str = "") -> Callable[P, R]:
     """A function of the surface. module: where pickles find it by its name; where it is defined, if none is given."""
+    call = (_asks_modes if module and function.__name__ in OF_MODES else _asks_all)(function)
+    if module:
+        call.__module__ = module
+    return call
 
+
+def _asks_all(function: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(function)
     def call(*args: P.args, **options: P.kwargs) -> R:
         if used.overrides is None:
@@ -75,16 +81,17 @@ def public(function: Callable[P, R], module: str = "") -> Callable[P, R]:
                 start()
         return used.overrides(call, function, args, options)  # type: ignore[misc, no-any-return]
 
+    return call
+
+
+def _asks_modes(function: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(function)
-    def of_modes(*args: P.args, **options: P.kwargs) -> R:
+    def call(*args: P.args, **options: P.kwargs) -> R:
         if used.overrides is None or not state.modes or state.n_all_off:
             return function(*args, **options)
-        return used.overrides(of_modes, function, args, options)  # type: ignore[no-any-return]
+        return used.overrides(call, function, args, options)  # type: ignore[no-any-return]
 
-    asking = of_modes if module and function.__name__ in OF_MODES else call
-    if module:
-        asking.__module__ = module
-    return asking
+    return call
 
 
 def all_public(names: Mapping[str, Any], module: str) -> dict[str, Any]:
@@ -95,8 +102,8 @@ def all_public(names: Mapping[str, Any], module: str) -> dict[str, Any]:
         if isinstance(value, FunctionType) and value.__module__ == module
         if not (name.startswith("_") or name in UNSEEN)
     }
-    made = {value: public(value) for value in own.values()}  # Two names of one function stay one.
-    return {name: made[value] for name, value in own.items()}
+    calls = {value: public(value) for value in own.values()}  # Two names of one function stay one.
+    return {name: calls[value] for name, value in own.items()}
 
 
 def start() -> None:
@@ -104,7 +111,7 @@ def start() -> None:
     used.overrides, kind = ask, TensorBase._kind
     if not isinstance(kind.__dict__.get("__add__"), Method):
         for name in dir(kind):
-            value = _found(kind, name)
+            value = _inherited(kind, name)
             if isinstance(value, Method | Property):
                 continue
             if name in PROPERTIES:
@@ -113,22 +120,24 @@ def start() -> None:
                 setattr(kind, name, Method(value, getattr(kind, NAMES.get(name, name))))
 
 
-def _found(kind: type, name: str) -> object:
+def _inherited(kind: type, name: str) -> object:
     return next((base.__dict__[name] for base in kind.__mro__ if name in base.__dict__), None)
 
 
 def ask(name: Any, function: Callable[..., Any], args: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
     """What modes and classes say to a call; else what the function gives. name: what they are told was called."""
     modes = state.modes if not state.n_all_off else []
-    found = overriding(args, options) if not (state.n_off or state.n_all_off) else []
-    if not (modes or found):
+    overriders = overriding(args, options) if not (state.n_off or state.n_all_off) else []
+    if not (modes or overriders):
         return function(*args, **options)
-    return answered(name, modes, found, args, options)
+    return answered(name, modes, overriders, args, options)
 
 
-def answered(name: Any, modes: list[Any], found: list[Any], args: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
+def answered(
+    name: Any, modes: list[Any], overriders: list[Any], args: tuple[Any, ...], options: Mapping[str, Any]
+) -> Any:
     """What the innermost mode or one of the classes says. Raises TypeError where all of them give NotImplemented."""
-    types = tuple(map(type, found))
+    types = tuple(map(type, overriders))
     if modes:
         mode = modes.pop()
         try:
@@ -137,7 +146,7 @@ def answered(name: Any, modes: list[Any], found: list[Any], args: tuple[Any, ...
             modes.append(mode)
         if result is not NotImplemented:
             return result
-    for value in found:
+    for value in overriders:
         result = value.__torch_function__(name, types, args, options)
         if result is not NotImplemented:
             return result
@@ -147,13 +156,13 @@ def answered(name: Any, modes: list[Any], found: list[Any], args: tuple[Any, ...
 
 def overriding(args: Iterable[Any], options: Mapping[str, Any]) -> list[Any]:
     """The arguments whose classes have rules: one a class, subclasses before their bases."""
-    found: list[Any] = []
+    overriders: list[Any] = []
     for value in (*args, *options.values()):
         for item in value if type(value) in (list, tuple) else (value,):
-            if overrides(type(item)) and all(type(item) is not type(other) for other in found):
-                at = next((at for at, other in enumerate(found) if isinstance(item, type(other))), len(found))
-                found.insert(at, item)
-    return found
+            if overrides(type(item)) and all(type(item) is not type(other) for other in overriders):
+                bases = (index for index, other in enumerate(overriders) if isinstance(item, type(other)))
+                overriders.insert(next(bases, len(overriders)), item)
+    return overriders
 
 
 def overrides(kind: type) -> bool:
