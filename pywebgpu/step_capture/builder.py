@@ -118,7 +118,7 @@ class Builder:
         if self._known is not None:  # This call may have run other code than the captured one: guards are for both.
             self._watch.codes |= self._known.surroundings.codes
             self._watch.library |= self._known.surroundings.library
-            self._watch.beside |= self._known.surroundings.beside
+            self._watch.library_codes |= self._known.surroundings.library_codes
         modules = [(type(module).__name__, module) for module in self.capture.modules.values()]
         given = [(type(value).__name__, value) for value in self.call.kept]
         given += [(kind.__name__, kind) for kind in (Tensor, *self.call.kinds)]

@@ -59,9 +59,9 @@ def origin_of(kind: type) -> str:
     module = sys.modules.get(name)
     if module is None:
         return USER
-    found = origin_of_module(module)
+    origin = origin_of_module(module)
     is_made_by_code = kind.__flags__ & (HEAP | IMMUTABLE) == HEAP
-    return found if found is USER or not is_made_by_code or _is_of(kind, module) else USER
+    return origin if origin is USER or not is_made_by_code or _is_of(kind, module) else USER
 
 
 def _is_of(kind: type, module: types.ModuleType) -> bool:

@@ -371,9 +371,9 @@ def _tensor(
     if not isinstance(template, Made):
         return template
     if id(template) not in tensors:
-        made = tensors[id(template)] = _made(template, call, new, given)
+        tensor = tensors[id(template)] = _made(template, call, new, given)
         if template.base is not None:
-            made._base = _tensor(template.base, call, new, given, tensors)
+            tensor._base = _tensor(template.base, call, new, given, tensors)
     return tensors[id(template)]
 
 

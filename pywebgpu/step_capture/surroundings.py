@@ -167,7 +167,7 @@ class Surroundings:
     reasons: why they cannot speak for all that the call could see.
     met: ids of all that was met. tensors, containers: of those among it. codes: the code that ran, with its globals.
     library: code of the standard library that ran and looks into what it is given.
-    beside: the library's code that ran, as in `codes`.
+    library_codes: the library's code that ran, as in `codes`.
     by_identity: code that ran asks whether two values are one.
     tells: something was met that tells a number which stands for several values from Python's own.
     n_looks: how often something had changed, and they were looked at one by one.
@@ -180,7 +180,7 @@ class Surroundings:
     met: frozenset[int]
     codes: dict[tuple[int, int], Any]
     library: set[types.CodeType] = field(default_factory=set)
-    beside: dict[tuple[int, int], Any] = field(default_factory=dict)
+    library_codes: dict[tuple[int, int], Any] = field(default_factory=dict)
     tells: bool = False
     by_identity: bool = False
     n_looks: int = 0
@@ -232,14 +232,14 @@ def _comparison(entries: list[Entry]) -> Callable[[], bool]:
     lookups = [look for look in looks if isinstance(look, Lookup)]
     attributes = [(entry, entry.look) for entry in entries if isinstance(entry.look, Attributes)]
     shown = _shown(looks)
-    whole = [
+    present = [
         (entry, look)
         for entry, look in attributes
         if not any(value is MISSING for value in entry.values)
         and not (look.names == OF_OBJECTS and id(look.thing) in shown)
     ]
-    functions = [look for _, look in whole if type(look.thing) is types.FunctionType]
-    whole = [(entry, look) for entry, look in whole if type(look.thing) is not types.FunctionType]
+    functions = [look for _, look in present if type(look.thing) is types.FunctionType]
+    present = [(entry, look) for entry, look in present if type(look.thing) is not types.FunctionType]
     others = [entry for entry, _ in attributes if any(value is MISSING for value in entry.values)]
     others += [entry for entry in entries if isinstance(entry.look, Facts)]
     empty = [one for one in mappings if type(one) in (dict, OrderedDict) and not one]  # Most are, as modules' hooks.
@@ -254,8 +254,8 @@ def _comparison(entries: list[Entry]) -> Callable[[], bool]:
     named_gets += [(own.get, [name for name, value in own.items() if type(value) not in FUNCTIONS]) for own in classes]
     gets = [get for get, names in named_gets for _ in names]
     names = [name for _, names in named_gets for name in names]
-    things = [look.thing for entry, look in whole for _ in entry.keys]
-    keys = [key for entry, _ in whole for key in entry.keys]
+    things = [look.thing for entry, look in present for _ in entry.keys]
+    keys = [key for entry, _ in present for key in entry.keys]
     objects = [look.thing for look in looks if isinstance(look, Class) and id(look.thing) not in shown]
     titles = [*chain.from_iterable(named)]
     reads: list[Callable[[], Any]] = [

@@ -75,7 +75,7 @@ class _Walk:
     ) -> None:
         self.capture, self.has_views = capture, has_views
         self.codes, self.library, self.has_warned = watched.codes, watched.library, watched.has_warned
-        self.beside = watched.beside
+        self.library_codes = watched.library_codes
         self.by_identity = any(watch.asks_for_identity(code) for code, _ in watched.codes.values())
         self.names, self.is_dynamic = names, is_dynamic
         self.more: set[str] = set()
@@ -104,7 +104,7 @@ class _Walk:
         self.waiting.extend(roots)
         for code, names in self.codes.values():
             self._globals(code, names)
-        for code, names in self.beside.values():
+        for code, names in self.library_codes.values():
             self._note(str(names.get("__name__")), Lookup(names.get, sorted(watch.globals_of(code)[0] & names.keys())))
         if self.has_warned:
             self._note("warnings", Facts("its filters", lambda: tuple(warnings.filters)))
@@ -147,7 +147,7 @@ class _Walk:
             met,
             self.codes,
             library=self.library,
-            beside=self.beside,
+            library_codes=self.library_codes,
             tells=self.tells,
             by_identity=self.by_identity,
         )
@@ -269,9 +269,9 @@ class _Walk:
         if seen and origin is USER:
             self._attributes(title, function, seen)
         cells = [(name, cell) for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True)]
-        at = id(code), id(function.__globals__)
-        if at in self.codes:
-            self.found.add(at)
+        key = id(code), id(function.__globals__)
+        if key in self.codes:
+            self.found.add(key)
             self._attributes(title, function, ["__code__", "__defaults__", "__kwdefaults__"])
             self.waiting.extend(cells)
         else:  # It may be around a function that ran, as a decorator of the package's or of a library's is.
@@ -281,7 +281,7 @@ class _Walk:
                 self.waiting.extend(cells)
             if origin is INTERNAL:
                 self._state_of(function)
-            if origin is INTERNAL or at in self.beside:
+            if origin is INTERNAL or key in self.library_codes:
                 self._attributes(title, function, ["__code__", "__defaults__", "__kwdefaults__"])
         if origin is USER or function.__dict__:
             if function.__dict__ or self.is_dynamic:

@@ -369,7 +369,7 @@ class Watch:
 
     codes: the user's code that ran, with the globals that it saw, by the ids of both.
     library: code of the standard library that the user's code called and that looks into what it is given.
-    beside: all code of it that was called so, as in `codes`.
+    library_codes: all code of it that was called so, as in `codes`.
     reasons: why guards cannot speak for all that the call did; empty where they can.
     has_warned: this package did, for the program.
     """
@@ -379,7 +379,7 @@ class Watch:
         which stands for several values from Python's own."""
         self.codes: dict[tuple[int, int], tuple[CodeType, dict[str, Any]]] = {}
         self.library: set[CodeType] = set()
-        self.beside: dict[tuple[int, int], tuple[CodeType, dict[str, Any]]] = {}
+        self.library_codes: dict[tuple[int, int], tuple[CodeType, dict[str, Any]]] = {}
         self.reasons: list[str] = []
         self.has_warned = False
         self._is_paused, self._tells = is_paused, tells
@@ -430,7 +430,7 @@ class Watch:
                 if not _is_pure_module(module):
                     self._note(f"it runs {module}.{name_of(code)}")
                 else:
-                    self.beside[at] = code, names
+                    self.library_codes[at] = code, names
                     if module.partition(".")[0] in LOOKING:
                         self._look(code)
 

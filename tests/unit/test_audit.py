@@ -156,7 +156,7 @@ class Blind:
     library: frozenset[Any] = frozenset()
     n_looks = 0
     codes: dict[Any, Any] = {}  # noqa: RUF012
-    beside: dict[Any, Any] = {}  # noqa: RUF012
+    library_codes: dict[Any, Any] = {}  # noqa: RUF012
 
     def changed(self) -> None:
         return None
