@@ -87,8 +87,8 @@ def __getattr__(name: str) -> _Any:
         return module if name in _PARTS else getattr(module, name)
     is_own = name.startswith("_") or _PathFinder.find_spec(f"pywebgpu.{name}", __path__) is not None
     if found or is_own:  # `import` asks for each file of this folder as well.
-        raise AttributeError(f"module 'pywebgpu' has no attribute {name!r}")
-    return _import_module("pywebgpu.stand_ins").module(name) or _lazy.absent(__name__)(name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _import_module("pywebgpu.stand_ins").module(name) or _lazy.absent("pywebgpu")(name)
 
 
 def _rare(name: str) -> str:

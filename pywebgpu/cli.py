@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         epilog=f"commands:\n{listing}\n\npywebgpu COMMAND --help shows a command's own arguments",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=f"pywebgpu {version.__version__}")
+    parser.add_argument("--version", action="version", version=f"pywebgpu {version.own}")
     parser.add_argument("command", choices=_COMMANDS, metavar="COMMAND", help="one of those below")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     given = sys.argv[1:] if arguments is None else arguments

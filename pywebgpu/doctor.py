@@ -63,7 +63,7 @@ class Report:
 def examine() -> Report:
     """Everything that doctor says, as data."""
     inside = sys.platform == "emscripten"
-    versions: dict[str, str | None] = {"pywebgpu": version.__version__}
+    versions: dict[str, str | None] = {"pywebgpu": version.own}
     versions |= {name: _version(name) for name in ("wgpu", "numpy") if name != "wgpu" or not inside}
     found = adapters.adapters()
     try:

@@ -5,7 +5,38 @@ What a program never names it does not load: that is Python's time at its start,
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from types import ModuleType
 from typing import Any
+
+_own_dict = vars(ModuleType)["__dict__"].__get__
+
+
+class Package(ModuleType):
+    """A package that imports its files once somebody asks for all of its names; `vars(package)` has them."""
+
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]  # It is an attribute of C there.
+        own: dict[str, Any] = _own_dict(self)
+        for name in self.__dir__():
+            if name not in own and (value := getattr(self, name, None)) is not None:
+                setattr(self, name, value)
+        return own
+
+    def __dir__(self) -> list[str]:
+        own = _own_dict(self)
+        return own["__dir__"]() if "__dir__" in own else sorted(own)
+
+
+packages: list[ModuleType] = []  # whose files are imported one by one
+listed_whole = False
+
+
+def list_whole() -> None:
+    """From now on all of a package's names are in its `__dict__`, which programs written for PyTorch may read."""
+    global listed_whole
+    listed_whole = True
+    for package in packages:
+        package.__class__ = Package
 
 
 def names(
@@ -17,6 +48,9 @@ def names(
     """
     homes = {name: file for file, defined in files.items() for name in defined.split()}
     module = import_module(package)
+    packages.append(module)
+    if listed_whole:
+        module.__class__ = Package
 
     def find(name: str) -> Any:
         home = homes.get(name)
@@ -28,7 +62,7 @@ def names(
         return found
 
     def known() -> list[str]:
-        return sorted({*vars(module), *homes})
+        return sorted({*_own_dict(module), *homes})
 
     return find, known, sorted(homes)
 

@@ -7,7 +7,7 @@ calling it, raises NotImplementedError. What is here under another name (torch.n
 from __future__ import annotations
 
 import contextlib
-import importlib
+import importlib.machinery
 import sys
 import types
 from collections.abc import Callable, Iterable
@@ -161,6 +161,7 @@ class StandIn(types.ModuleType):
     def __init__(self, path: str) -> None:
         super().__init__(f"torch.{path}", f"torch.{path}: {why(path)}.")
         self._path = path
+        self.__spec__ = importlib.machinery.ModuleSpec(self.__name__, None, is_package=True)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

@@ -10,10 +10,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pywebgpu import devices, stand_ins, version
+from pywebgpu import devices, lazy, stand_ins, torch_version, version
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from types import ModuleType
 
 VERSION = "2.13.0"  # of PyTorch, which programs compare with
@@ -40,8 +40,10 @@ def install(device: str | None = None, program: str | None = None) -> None:
         text = _text(program or getattr(sys.modules.get("__main__"), "__file__", None))
         devices.set_default_device("cpu" if ASKS.search(text) or DOUBLES.search(text) else NAMES[0])
         devices.on_request(lambda: devices.set_default_device("cpu"))
-    surface.__version__ = f"{VERSION}+pywebgpu.{version.__version__}"
+    surface.__version__ = version.__version__ = torch_version.TorchVersion(f"{VERSION}+pywebgpu.{version.own}")
     sys.modules["torch"] = surface
+    surface.__name__, surface.__class__ = "torch", lazy.Package
+    lazy.list_whole()
     surface.Tensor.__module__, surface.nn.Parameter.__module__ = "torch", "torch.nn.parameter"  # As they are printed.
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
@@ -62,7 +64,13 @@ def _text(program: str | None) -> str:
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Finds torch.x.y as pywebgpu.x.y, or as a stand-in of that name."""
+    """Finds torch.x.y as pywebgpu.x.y, or as a stand-in of that name; and the distribution that libraries ask for."""
+
+    @staticmethod
+    def find_distributions(context: Any) -> Iterable[Any]:
+        """For importlib.metadata, which asks with a name, or with None for all that there are."""
+        if context.name is None or re.sub(r"[-_.]+", "-", context.name).lower() == "torch":
+            yield importlib.import_module("pywebgpu.torch_distribution").Distribution(version.__version__)
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None

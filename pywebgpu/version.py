@@ -1,6 +1,7 @@
 """torch.version"""
 
-__version__ = "0.1.0"
+own = "0.1.0"
+__version__ = own  # torch_import puts the version of PyTorch before it.
 cuda: str | None = None
 hip: str | None = None
 debug = False

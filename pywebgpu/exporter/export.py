@@ -27,7 +27,7 @@ from pywebgpu.runtime import executor
 from pywebgpu.runtime.storage import Storage
 from pywebgpu.tensor import create
 from pywebgpu.tensor.tensor import Tensor
-from pywebgpu.version import __version__
+from pywebgpu.version import own as __version__
 
 VERSION = 3
 PROGRAM, WEIGHTS = "program.json", "weights.safetensors"

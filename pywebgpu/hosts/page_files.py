@@ -43,6 +43,8 @@ LATER = (
     "absent.py",
     "as_torch.py",
     "torch_import.py",
+    "torch_distribution.py",
+    "torch_version.py",
     "factorization.py",
     "fft.py",
     "autodiff/batching.py",

@@ -1,5 +1,7 @@
 """Programs written for PyTorch run without a change: `pywebgpu run`, and `import pywebgpu.as_torch`."""
 
+import itertools
+import operator
 import os
 import pkgutil
 import subprocess
@@ -9,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from pywebgpu import run, stand_ins
+from pywebgpu import run, stand_ins, torch_version
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = """
@@ -132,8 +134,24 @@ except RuntimeError as error:
     assert "ordinal" in str(error), error
 assert torch.cuda.device_count() == 1
 torch.cuda.synchronize()
-assert torch.__version__ >= "2.13"
+assert torch.__version__ >= "2.13" and torch.__version__ >= (2, 13) and torch.__version__ < "2.100"
+# What libraries ask before they import it.
+import importlib.metadata, importlib.util
+assert importlib.metadata.version("torch") == torch.__version__ == torch.version.__version__
+assert importlib.metadata.distribution("torch").metadata["Name"] == "torch"
+assert "torch" in importlib.metadata.packages_distributions()
+assert importlib.util.find_spec("torch") and importlib.util.find_spec("torch.distributed")
+assert torch.__name__ == "torch" and "Conv2d" in vars(torch.nn) and "Adam" in torch.optim.__dict__
+assert type(torch.__version__) is torch.torch_version.TorchVersion
 """
+VERSIONS = "1.0 1 2.13.0 2.13.0+cpu 2.13.0+cpu.1 2.14.0a0 2.14.0a0+git1 2.14.0.dev2024 2.14rc1 2.14.post1 2.9 parrot"
+
+
+def test_versions_are_ordered_as_pytorchs() -> None:
+    for one, other in itertools.product(VERSIONS.split(), repeat=2):
+        for compare in (operator.lt, operator.le, operator.eq, operator.ge, operator.gt):
+            expected = compare(torch.torch_version.TorchVersion(one), other)
+            assert compare(torch_version.TorchVersion(one), other) is expected, (one, other, compare)
 
 
 def test_cuda_is_the_device_that_was_chosen() -> None:

@@ -58,6 +58,8 @@ LAYERS = (
         "aten",
         "as_torch",
         "torch_import",
+        "torch_distribution",
+        "torch_version",
         "bench",
         "cli",
         "display",
