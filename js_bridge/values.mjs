@@ -1,4 +1,4 @@
-/** Elements on the host and on the device, where they lie as pywebgpu/formats.py says: torch's bytes, in whole words, and int64 as int32. */
+/** Elements on the host and on the device, where they lie as pywebgpu/support/formats.py says: torch's bytes, in whole words, and int64 as int32. */
 
 import { BridgeError } from "./errors.mjs";
 import { WORD } from "./pool.mjs";

@@ -3,6 +3,7 @@
 The functions of the namespace are the methods of Tensor and the public functions of tensor/; see _surface below.
 """
 
+import sys as _sys
 from importlib import import_module as _import_module
 from importlib.machinery import PathFinder as _PathFinder
 from inspect import isfunction as _is_function
@@ -12,11 +13,9 @@ from math import nan as nan
 from math import pi as pi
 from typing import Any as _Any
 
-from pywebgpu import backends as _backends
 from pywebgpu import devices as _devices
 from pywebgpu import dtypes as _dtypes
 from pywebgpu import errors as errors
-from pywebgpu import lazy as _lazy
 from pywebgpu.autodiff.grad_mode import enable_grad as enable_grad
 from pywebgpu.autodiff.grad_mode import inference_mode as inference_mode
 from pywebgpu.autodiff.grad_mode import is_grad_enabled as is_grad_enabled
@@ -28,6 +27,7 @@ from pywebgpu.dtypes import DType as dtype
 from pywebgpu.dtypes import default as get_default_dtype  # noqa: F401
 from pywebgpu.ir.graph import thread_state as _recording
 from pywebgpu.settings import settings as _settings
+from pywebgpu.support import lazy as _lazy
 from pywebgpu.tensor import create as _create
 from pywebgpu.tensor import dispatch as _dispatch
 from pywebgpu.tensor import functions as _functions
@@ -38,6 +38,7 @@ from pywebgpu.tensor.limits import finfo as finfo
 from pywebgpu.tensor.limits import iinfo as iinfo
 from pywebgpu.tensor.size import Size as Size
 from pywebgpu.tensor.tensor import Tensor as Tensor
+from pywebgpu.torch_api import backends as _backends
 from pywebgpu.version import __version__ as __version__
 
 newaxis = None
@@ -88,19 +89,19 @@ def __getattr__(name: str) -> _Any:
     is_own = name.startswith("_") or _PathFinder.find_spec(f"pywebgpu.{name}", __path__) is not None
     if found or is_own:  # `import` asks for each file of this folder as well.
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return _import_module("pywebgpu.stand_ins").module(name) or _lazy.absent("pywebgpu")(name)
+    return _import_module("pywebgpu.torch_api.stand_ins").module(name) or _lazy.absent("pywebgpu")(name)
 
 
 def _rare(name: str) -> str:
     """The module of a name that few programs use; "" of none. `import` asks for each file of this folder as well."""
     if name.startswith("__") or _PathFinder.find_spec(f"pywebgpu.{name}", __path__) is not None:
         return ""
-    found: str = _import_module("pywebgpu.rare_names").NAMES.get(name, "")
+    found: str = _import_module("pywebgpu.torch_api.rare_names").NAMES.get(name, "")
     return found
 
 
 def __dir__() -> list[str]:
-    rare = _import_module("pywebgpu.rare_names").NAMES
+    rare = _import_module("pywebgpu.torch_api.rare_names").NAMES
     return sorted({*globals(), *_PARTS, *_ELSEWHERE, *rare, *_limits.FUNCTIONAL})
 
 
@@ -171,6 +172,9 @@ def _surface() -> dict[str, _Any]:
 
 
 globals().update(_surface())
+
+if _lazy.FacadeFinder not in _sys.meta_path:
+    _sys.meta_path.append(_lazy.FacadeFinder)
 
 if _settings.profile:
     _import_module("pywebgpu.profiler.process").start(_settings.profile)

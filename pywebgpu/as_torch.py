@@ -6,6 +6,6 @@ what it does not place is on the host, as in PyTorch. Whether it will ask is loo
 before it asks is on the host, too. Where there is no text, it is so from when it asks.
 """
 
-from pywebgpu import torch_import
+from pywebgpu.torch_api import torch_import
 
 torch_import.install()

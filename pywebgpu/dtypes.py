@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pywebgpu.step_capture.free_number import Number
 
-from pywebgpu import formats
-from pywebgpu.formats import Format
+from pywebgpu.support import formats
+from pywebgpu.support.formats import Format
 
 
 class Kind(IntEnum):

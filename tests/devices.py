@@ -71,7 +71,7 @@ def why_no_node() -> str:
 
 def node_command() -> list[str]:
     """The Node that runs scripts. Raises InstallationError."""
-    from pywebgpu import installation  # After the environment, as above.
+    from pywebgpu.support import installation  # After the environment, as above.
 
     installation.find_modules()
     return [str(installation.find_node().path)]

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 import pywebgpu
-from pywebgpu import stand_ins
+from pywebgpu.torch_api import stand_ins
 
 MODULES = (
     "", "nn", "nn.functional", "nn.init", "nn.utils", "nn.utils.rnn", "nn.utils.parametrizations",

@@ -23,7 +23,7 @@ said = f"trained on {{model.weight.device.type}}"
 # The same where Python cannot wait: what it is told first, and the awaitable forms of all.
 AWAITED = f"""
 import pywebgpu as torch
-from pywebgpu import doctor
+from pywebgpu.cli import doctor
 
 try:
     torch.ones(3)

@@ -30,7 +30,7 @@ from pywebgpu.ir.graph import (
     used,
 )
 from pywebgpu.ops import movement, pointwise, reduction
-from pywebgpu.shapes import Shape
+from pywebgpu.support.shapes import Shape
 
 
 class FunctionHooks(Protocol):

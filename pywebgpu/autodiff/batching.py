@@ -26,7 +26,7 @@ from pywebgpu.ir.graph import (
     thread_state,
 )
 from pywebgpu.ops import contraction, indexing, movement, packing, pointwise, random, reduction
-from pywebgpu.shapes import Shape
+from pywebgpu.support.shapes import Shape
 
 Rule = Callable[["_Batch", Node], Node]
 

@@ -8,14 +8,14 @@ from pywebgpu.autograd import functional
 from pywebgpu.autograd.anomaly import detect_anomaly, set_detect_anomaly
 from pywebgpu.autograd.function import Function, FunctionCtx, once_differentiable
 from pywebgpu.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
-from pywebgpu.lazy import names as _names
+from pywebgpu.support.lazy import names as _names
 from pywebgpu.tensor.gradient import backward, grad
 from pywebgpu.tensor.tensor import Tensor
 
 
 def _part(name: str) -> ModuleType | None:
     """A module of PyTorch's autograd that few programs name; None where there is none."""
-    return None if name.startswith("_") else import_module("pywebgpu.stand_ins").module(f"autograd.{name}")
+    return None if name.startswith("_") else import_module("pywebgpu.torch_api.stand_ins").module(f"autograd.{name}")
 
 
 __getattr__, __dir__, _ = _names(__name__, {}, _part)

@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pywebgpu import lazy
 from pywebgpu.autodiff import backward, composite_gradient, grad_mode
 from pywebgpu.ir import graph, walk
 from pywebgpu.ops import movement, pointwise, reduction
 from pywebgpu.step_capture.capture import capture_state
+from pywebgpu.support import lazy
 from pywebgpu.tensor import grad_fn, grad_fn_names, history
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.grad_fn import GradFn as Node

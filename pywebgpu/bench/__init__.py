@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pywebgpu import devices, errors
 from pywebgpu.bench import compare, growth, measure, plans, report, rooflines, torch_baseline, workloads
 from pywebgpu.hosts import chromium, node, site
-from pywebgpu.installation import InstallationError
+from pywebgpu.support.installation import InstallationError
 
 STEPS = 20
 HOSTS = ("native", "node", "chromium")

@@ -1,5 +1,5 @@
 """Graphs to Programs; and PyTorch's names of its own compiler."""
 
-from pywebgpu import lazy as _lazy
+from pywebgpu.support import lazy as _lazy
 
 __getattr__ = _lazy.absent(__name__)

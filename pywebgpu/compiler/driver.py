@@ -13,7 +13,6 @@ from pywebgpu.compiler.passes import PASSES, expand, scatters, simplify, split_p
 from pywebgpu.compiler.program import Dispatch, HostCall, Program, Slot, Written
 from pywebgpu.compiler.schedule import Schedule, scheduled
 from pywebgpu.errors import CompileError
-from pywebgpu.formats import BF16, F16, WIDE, WORD, Format
 from pywebgpu.ir import walk
 from pywebgpu.ir.graph import Node, Spec, thread_state
 from pywebgpu.ir.show import as_text
@@ -26,6 +25,7 @@ from pywebgpu.kernels.templates import Claims
 from pywebgpu.kernels.wgsl import LARGEST
 from pywebgpu.ops import pointwise
 from pywebgpu.settings import settings
+from pywebgpu.support.formats import BF16, F16, WIDE, WORD, Format
 
 
 def align_operands(roots: tuple[Node, ...], order: Sequence[Node], claims: Claims) -> tuple[Node, ...]:

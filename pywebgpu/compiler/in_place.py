@@ -14,7 +14,7 @@ from pywebgpu.compiler.partition import Partition
 from pywebgpu.ir.graph import Node
 from pywebgpu.kernels.access import Edge, read_at
 from pywebgpu.ops import packing
-from pywebgpu.symbolic import Sym
+from pywebgpu.support.symbolic import Sym
 
 LARGE = 1 << 22  # elements from which a buffer less is worth a kernel that reads what it writes
 

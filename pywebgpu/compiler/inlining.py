@@ -12,7 +12,6 @@ from math import prod
 
 from pywebgpu import dtypes
 from pywebgpu.dtypes import Kind
-from pywebgpu.formats import BF16, F16, WORD
 from pywebgpu.ir.graph import HOST, Movement, Node, Pointwise
 from pywebgpu.kernels import windows
 from pywebgpu.kernels.access import Chain, Edge, below, gathers, is_free, is_view
@@ -21,7 +20,8 @@ from pywebgpu.kernels.templates import Claims
 from pywebgpu.kernels.templates.matmul_blocks import is_aligned
 from pywebgpu.ops import contraction, pointwise, reduction
 from pywebgpu.settings import settings
-from pywebgpu.shapes import Shape
+from pywebgpu.support.formats import BF16, F16, WORD
+from pywebgpu.support.shapes import Shape
 
 LARGE = 1 << 18  # elements of a weight whose halves are stored,
 REREAD = 512  # if products multiply each so many times: a kernel reads it once for a hundred of these

@@ -5,9 +5,9 @@ from math import prod
 from typing import Any
 
 from pywebgpu.dtypes import DType
-from pywebgpu.formats import Format
 from pywebgpu.ir.graph import Attrs, Op, Spec
 from pywebgpu.kernels.kernel import Kernel
+from pywebgpu.support.formats import Format
 
 
 @dataclass(frozen=True, slots=True)

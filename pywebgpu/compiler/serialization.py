@@ -8,14 +8,15 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from pywebgpu import atomic, documents, dtypes
+from pywebgpu import dtypes
 from pywebgpu.compiler import validate, wire
 from pywebgpu.compiler.program import Dispatch, Program, Slot, Words
-from pywebgpu.documents import Malformed
 from pywebgpu.errors import CompileError
-from pywebgpu.formats import WORD
 from pywebgpu.ir.graph import Spec
 from pywebgpu.kernels.kernel import Checks, Kernel
+from pywebgpu.support import atomic, documents
+from pywebgpu.support.documents import Malformed
+from pywebgpu.support.formats import WORD
 
 DIGEST = 65  # bytes: as text, and a line's end
 

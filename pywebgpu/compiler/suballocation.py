@@ -21,7 +21,7 @@ from pywebgpu.ir.graph import DATA, HOST, NO_ATTRS, WHICH, Movement, Node, Spec,
 from pywebgpu.kernels.access import Chain, is_free, is_view, read_at
 from pywebgpu.kernels.templates import Claims
 from pywebgpu.ops import indexing, movement, packing, pointwise, scattering
-from pywebgpu.symbolic import constant, variable
+from pywebgpu.support.symbolic import constant, variable
 
 if TYPE_CHECKING:
     from pywebgpu.compiler.schedule import Schedule

@@ -8,9 +8,9 @@ from math import prod
 from typing import Any
 
 from pywebgpu import dtypes
-from pywebgpu.documents import EXACT, is_shape, is_size, require
-from pywebgpu.formats import WORD
 from pywebgpu.kernels.target import NEEDED
+from pywebgpu.support.documents import EXACT, is_shape, is_size, require
+from pywebgpu.support.formats import WORD
 
 LISTS = ("kernels", "steps", "sizes", "ranges", "scratch", "inputs", "outputs", "numbers", "blocks", "written")
 MAX_GROUPS = 65535  # workgroups along an axis, and

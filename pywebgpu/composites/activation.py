@@ -5,7 +5,7 @@ Where a branch is not taken its argument is replaced by 0 first, so that a branc
 
 from math import copysign, inf, isfinite, isinf, pi, sqrt
 
-from pywebgpu import dtypes, numbers
+from pywebgpu import dtypes
 from pywebgpu.composites import arithmetic, elementwise, precision, random, reduce, scan
 from pywebgpu.composites.composite_op import composite
 from pywebgpu.dtypes import Kind
@@ -13,7 +13,8 @@ from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node, Pointwise
 from pywebgpu.ops import clamping, movement, pointwise
 from pywebgpu.ops.random import Seed
-from pywebgpu.shapes import axis as axis_of
+from pywebgpu.support import numbers
+from pywebgpu.support.shapes import axis as axis_of
 
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 

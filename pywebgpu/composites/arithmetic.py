@@ -7,15 +7,16 @@ once; a number that never changes is written with `like`, and the compiler may u
 from importlib import import_module
 from types import ModuleType
 
-from pywebgpu import dtypes, numbers
+from pywebgpu import dtypes
 from pywebgpu.composites import wide
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import DTypeError
 from pywebgpu.ir.graph import Node, Pointwise, Spec, host
 from pywebgpu.ops import pointwise, reduction
-from pywebgpu.shapes import Shape, broadcast, broadcast_all
 from pywebgpu.step_capture import free_number
 from pywebgpu.step_capture.free_number import FREE, Number, fixed, plain
+from pywebgpu.support import numbers
+from pywebgpu.support.shapes import Shape, broadcast, broadcast_all
 
 Operand = Node | Number
 _FLOAT = Kind.FLOAT

@@ -14,7 +14,7 @@ from pywebgpu.errors import DTypeError, ShapeError
 from pywebgpu.ir.graph import Fused, Node, Spec, thread_state
 from pywebgpu.ops import contraction, movement, pointwise, reduction
 from pywebgpu.ops.random import Seed
-from pywebgpu.shapes import Shape, broadcast
+from pywebgpu.support.shapes import Shape, broadcast
 
 LONG = 1024  # Rows of the query from which results times their gradients are not summed again by each who reads them.
 HIDDEN = -3e38  # Stands for -inf where a mask hides a score: WGSL does not promise arithmetic on infinities.

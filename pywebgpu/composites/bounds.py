@@ -16,9 +16,9 @@ from pywebgpu.dtypes import Kind
 from pywebgpu.errors import REFUSALS, UNFIT, RangeError
 from pywebgpu.ir import walk
 from pywebgpu.ir.graph import DATA, HOST, OUTPUT, WHICH, Movement, Node, Spec
-from pywebgpu.numbers import HELD, WORD
 from pywebgpu.ops import clamping, contraction, extremes, indexing, movement, pointwise, products, reduction
 from pywebgpu.step_capture.capture import capture_state
+from pywebgpu.support.numbers import HELD, WORD
 
 # What to say of checked row numbers. Beside the graph, as graphs that differ by a text alone are one Program.
 _texts: WeakKeyDictionary[Node, str] = WeakKeyDictionary()

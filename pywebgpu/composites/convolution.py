@@ -6,14 +6,14 @@ See sliding_products.py for what is multiplied.
 from collections.abc import Sequence
 from math import prod
 
-from pywebgpu import shapes
 from pywebgpu.composites import activation, precision
 from pywebgpu.composites.composite_op import composite
 from pywebgpu.composites.sliding_products import overlapped, padded, sliding_product, spread, windows
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node
 from pywebgpu.ops import movement, pointwise
-from pywebgpu.shapes import Shape
+from pywebgpu.support import shapes
+from pywebgpu.support.shapes import Shape
 
 Sizes = int | Sequence[int]
 

@@ -4,15 +4,16 @@ import struct
 from math import ceil, frexp, isfinite, ldexp, prod
 from operator import index
 
-from pywebgpu import dtypes, numbers
+from pywebgpu import dtypes
 from pywebgpu.composites import arithmetic, indexing, masks, matrix, wide
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import LARGE, Node, Spec
 from pywebgpu.ops import indexing as ops
 from pywebgpu.ops import pointwise
-from pywebgpu.shapes import Shape
 from pywebgpu.step_capture.free_number import Number
+from pywebgpu.support import numbers
+from pywebgpu.support.shapes import Shape
 
 EXACT = 1 << 24  # whole numbers up to here are exact in float32
 

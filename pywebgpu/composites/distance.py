@@ -8,7 +8,7 @@ from pywebgpu.composites.loss import reduced
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node
 from pywebgpu.ops import clamping, pointwise
-from pywebgpu.shapes import broadcast
+from pywebgpu.support.shapes import broadcast
 
 
 def mse_loss(x: Node, target: Node, weight: Node | None = None, *, reduction: str = "mean") -> Node:

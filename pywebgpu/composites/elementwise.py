@@ -8,13 +8,14 @@ from math import log as natural_log
 from math import pi
 from types import ModuleType
 
-from pywebgpu import dtypes, numbers
+from pywebgpu import dtypes
 from pywebgpu.composites import arithmetic, logic, precision
 from pywebgpu.composites.arithmetic import Operand
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.ir.graph import Node, Pointwise
 from pywebgpu.ops import clamping, pointwise
 from pywebgpu.step_capture.free_number import Number
+from pywebgpu.support import numbers
 
 # One argument
 

@@ -7,14 +7,15 @@ bounds.py for how they are checked. Single elements are in scattering.py, masks 
 from collections.abc import Sequence
 from math import prod
 
-from pywebgpu import dtypes, shapes
+from pywebgpu import dtypes
 from pywebgpu.composites import arithmetic, bounds
 from pywebgpu.dtypes import Kind
 from pywebgpu.errors import DTypeError, RangeError, ShapeError
 from pywebgpu.ir.graph import Node, Spec
 from pywebgpu.ops import indexing, movement, pointwise
-from pywebgpu.shapes import Shape
 from pywebgpu.step_capture.free_number import Number
+from pywebgpu.support import shapes
+from pywebgpu.support.shapes import Shape
 
 REDUCTIONS = {"sum": "add", "mean": "add", "prod": "prod", "amax": "max", "amin": "min", "max": "max", "min": "min"}
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from pywebgpu import numbers, shapes
 from pywebgpu.composites import arithmetic, wide
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node
 from pywebgpu.ops import indexing, movement, pointwise
+from pywebgpu.support import numbers, shapes
 
 
 def cat(parts: Sequence[Node], dim: int = 0) -> Node:

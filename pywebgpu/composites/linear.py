@@ -9,9 +9,9 @@ from pywebgpu.composites.composite_op import composite
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node
 from pywebgpu.ops import contraction, movement, pointwise, reduction
-from pywebgpu.shapes import axis as axis_of
-from pywebgpu.shapes import broadcast
 from pywebgpu.step_capture.free_number import Number
+from pywebgpu.support.shapes import axis as axis_of
+from pywebgpu.support.shapes import broadcast
 
 
 def matmul(a: Node, b: Node) -> Node:

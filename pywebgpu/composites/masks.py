@@ -5,14 +5,15 @@ How many elements a mask holds is a number that only the host can turn into a sh
 
 from math import isfinite, prod
 
-from pywebgpu import dtypes, shapes
+from pywebgpu import dtypes
 from pywebgpu.composites import arithmetic, bounds, indexing, ordering, precision, reduce
 from pywebgpu.errors import DTypeError, ShapeError
 from pywebgpu.ir.graph import Node, Spec
 from pywebgpu.ops import indexing as ops
 from pywebgpu.ops import movement, pointwise
-from pywebgpu.shapes import Shape
 from pywebgpu.step_capture.free_number import Number
+from pywebgpu.support import shapes
+from pywebgpu.support.shapes import Shape
 
 TOO_FEW = "Number of elements of source < number of ones in mask"
 

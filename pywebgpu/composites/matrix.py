@@ -2,12 +2,13 @@
 
 from math import prod
 
-from pywebgpu import dtypes, shapes
+from pywebgpu import dtypes
 from pywebgpu.composites import arithmetic, indexing, ordering, precision, reduce, scan
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node, Spec
 from pywebgpu.ops import movement, pointwise
-from pywebgpu.shapes import Shape
+from pywebgpu.support import shapes
+from pywebgpu.support.shapes import Shape
 
 # Triangles
 

@@ -14,8 +14,8 @@ from pywebgpu.dtypes import DType
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Fused, Node, Spec
 from pywebgpu.ops import movement, pointwise
-from pywebgpu.shapes import Shape
-from pywebgpu.shapes import axes as axes_of
+from pywebgpu.support.shapes import Shape
+from pywebgpu.support.shapes import axes as axes_of
 
 EPSILON = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-52}
 

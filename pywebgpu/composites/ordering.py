@@ -7,13 +7,14 @@ from collections.abc import Callable
 from functools import partial
 from math import prod
 
-from pywebgpu import dtypes, shapes
+from pywebgpu import dtypes
 from pywebgpu.composites import arithmetic, precision, reduce, scan, scattering
 from pywebgpu.dtypes import Kind
 from pywebgpu.errors import DTypeError, RangeError, ShapeError
 from pywebgpu.ir.graph import Node, Spec
 from pywebgpu.ops import indexing as ops
 from pywebgpu.ops import movement, pointwise, reduction
+from pywebgpu.support import shapes
 
 FEW = 128  # boundaries up to which counting the smaller ones beats halving
 

@@ -11,7 +11,7 @@ from pywebgpu.dtypes import Kind
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node, Spec, thread_state
 from pywebgpu.ops import extremes, movement, pointwise, reduction
-from pywebgpu.shapes import Shape
+from pywebgpu.support.shapes import Shape
 
 MOST_WINDOWS = 1 << 16  # of unequal size along an axis: each is a part of the graph
 

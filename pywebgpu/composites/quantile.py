@@ -7,9 +7,9 @@ from pywebgpu.composites import arithmetic, elementwise, ordering, precision, re
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node
 from pywebgpu.ops import movement, pointwise
-from pywebgpu.shapes import Shape
-from pywebgpu.shapes import axis as axis_of
 from pywebgpu.step_capture.free_number import Number
+from pywebgpu.support.shapes import Shape
+from pywebgpu.support.shapes import axis as axis_of
 
 INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 

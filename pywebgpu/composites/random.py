@@ -11,11 +11,11 @@ from pywebgpu.composites import arithmetic, bounds, creation, indexing, ordering
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import REFUSALS, DTypeError, ShapeError
 from pywebgpu.ir.graph import Node, Spec
-from pywebgpu.numbers import WORD
 from pywebgpu.ops import pointwise, random
 from pywebgpu.ops.random import Seed
-from pywebgpu.shapes import Shape
 from pywebgpu.step_capture.free_number import Number
+from pywebgpu.support.numbers import WORD
+from pywebgpu.support.shapes import Shape
 
 BITS = {"float16": 11, "bfloat16": 8, "float32": 24}  # as many as the dtype holds, so that no draw rounds up to 1
 

@@ -15,9 +15,9 @@ from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import DTypeError, RangeError, ShapeError
 from pywebgpu.ir.graph import Fused, Node, Reduction, Spec, thread_state
 from pywebgpu.ops import extremes, movement, pointwise, products, reduction
-from pywebgpu.shapes import Shape
-from pywebgpu.shapes import axes as axes_of
-from pywebgpu.shapes import axis as axis_of
+from pywebgpu.support.shapes import Shape
+from pywebgpu.support.shapes import axes as axes_of
+from pywebgpu.support.shapes import axis as axis_of
 
 Dims = int | Sequence[int] | None
 

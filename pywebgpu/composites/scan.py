@@ -9,7 +9,7 @@ from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node, Spec
 from pywebgpu.ops import indexing, movement, pointwise
-from pywebgpu.shapes import axis as axis_of
+from pywebgpu.support.shapes import axis as axis_of
 
 
 def swapped(x: Node, axis: int) -> Node:

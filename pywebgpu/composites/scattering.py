@@ -2,7 +2,7 @@
 
 from math import prod
 
-from pywebgpu import dtypes, shapes
+from pywebgpu import dtypes
 from pywebgpu.composites import arithmetic, bounds, indexing
 from pywebgpu.composites.composite_op import composite
 from pywebgpu.dtypes import Kind
@@ -10,8 +10,9 @@ from pywebgpu.errors import DTypeError, ShapeError
 from pywebgpu.ir.graph import Node, Spec
 from pywebgpu.ops import indexing as ops
 from pywebgpu.ops import movement, pointwise
-from pywebgpu.shapes import Shape
 from pywebgpu.step_capture.free_number import Number
+from pywebgpu.support import shapes
+from pywebgpu.support.shapes import Shape
 
 OUTSIDE = "out of range: tried to access index {index} on a tensor of {size} elements."
 

@@ -13,7 +13,7 @@ from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from pywebgpu.shapes import Shape
+from pywebgpu.support.shapes import Shape
 
 if TYPE_CHECKING:
     from types import ModuleType

@@ -14,7 +14,7 @@ from pywebgpu import dtypes
 from pywebgpu.composites import arithmetic, joining, precision, reduce, sliding_on_host
 from pywebgpu.ir.graph import Fused, Node, Spec
 from pywebgpu.ops import contraction, movement, pointwise, reduction
-from pywebgpu.shapes import Shape
+from pywebgpu.support.shapes import Shape
 
 HOSTED = frozenset({dtypes.float32, dtypes.float64})  # of which device cpu multiplies some samples at a time
 MOST = 32  # places of a depthwise kernel: a larger one is a product of matrices

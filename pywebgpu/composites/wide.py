@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pywebgpu import dtypes
 from pywebgpu.ir.graph import Node, thread_state, used
-from pywebgpu.numbers import WORD, too_wide, unsupported
 from pywebgpu.ops import pointwise, reduction
+from pywebgpu.support.numbers import WORD, too_wide, unsupported
 
 if TYPE_CHECKING:
 

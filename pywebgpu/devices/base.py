@@ -12,12 +12,12 @@ from weakref import ref
 from pywebgpu.compiler.program import Loaded, Program
 from pywebgpu.devices.timing import Timing
 from pywebgpu.dtypes import DType
-from pywebgpu.ends import Ends
 from pywebgpu.errors import DeviceError
 from pywebgpu.ir.graph import Spec
 from pywebgpu.kernels.kernel import Kernel, Limits, too_large
 from pywebgpu.kernels.target import Target
-from pywebgpu.numbers import unsupported
+from pywebgpu.support.ends import Ends
+from pywebgpu.support.numbers import unsupported
 
 Handle = Any  # a backend's own handle of memory: a GPUBuffer, a number of JavaScript's, an array
 Bytes = bytes | bytearray | memoryview

@@ -30,7 +30,6 @@ from pywebgpu.devices import js_modules, transcode
 from pywebgpu.devices.adapters import SOFTWARE, AdapterInfo
 from pywebgpu.devices.base import GONE, RECOVER, Buffer, check_room, check_supported
 from pywebgpu.devices.timing import Timing
-from pywebgpu.ends import Ends
 from pywebgpu.errors import (
     CannotWaitError,
     CompileError,
@@ -40,13 +39,14 @@ from pywebgpu.errors import (
     PywebgpuError,
     of_row,
 )
-from pywebgpu.formats import WORD
 from pywebgpu.ir.graph import Spec
 from pywebgpu.kernels import tuning
 from pywebgpu.kernels.kernel import Kernel
 from pywebgpu.kernels.launch import Tuning
 from pywebgpu.kernels.target import CLOCK
 from pywebgpu.settings import settings
+from pywebgpu.support.ends import Ends
+from pywebgpu.support.formats import WORD
 
 if TYPE_CHECKING:
     from pyodide.ffi import JsProxy

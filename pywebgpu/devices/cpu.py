@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pywebgpu import dtypes, interrupts
+from pywebgpu import dtypes
 from pywebgpu.compiler.program import Program
 from pywebgpu.devices.base import Blocking, Buffer, Counting, host_target
 from pywebgpu.devices.cpu_calls import Calls
@@ -22,8 +22,9 @@ from pywebgpu.devices.timing import Timing
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import HostMemoryError
 from pywebgpu.ir.graph import Spec
-from pywebgpu.numbers import current
 from pywebgpu.ops import special
+from pywebgpu.support import interrupts
+from pywebgpu.support.numbers import current
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

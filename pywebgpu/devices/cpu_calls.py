@@ -20,7 +20,7 @@ from pywebgpu.devices import cpu_functions, cpu_views
 from pywebgpu.devices.cpu_memory import LARGE, Memory
 from pywebgpu.ir.graph import Composite, Custom, Fused, Generator, Leaf, Movement, Op, Output, Pointwise, Spec, is_view
 from pywebgpu.ops import indexing, movement, pointwise, reduction, special
-from pywebgpu.shapes import Shape
+from pywebgpu.support.shapes import Shape
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

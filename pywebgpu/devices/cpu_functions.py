@@ -17,7 +17,7 @@ from pywebgpu import dtypes
 from pywebgpu.dtypes import Kind
 from pywebgpu.ir.graph import Op, Reduction, Spec
 from pywebgpu.ops import clamping, contraction, indexing, movement, packing, pointwise, random, reduction, special
-from pywebgpu.shapes import Shape
+from pywebgpu.support.shapes import Shape
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -14,7 +14,7 @@ import numpy as np
 from pywebgpu.compiler.program import HostCall
 from pywebgpu.ir.graph import Movement, Spec
 from pywebgpu.ops import movement, packing, reduction, special
-from pywebgpu.shapes import Shape
+from pywebgpu.support.shapes import Shape
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -16,8 +16,8 @@ from pywebgpu.devices import adapters, native_shader
 from pywebgpu.devices.base import GONE
 from pywebgpu.devices.pool import Chunk
 from pywebgpu.errors import CompileError, DeviceLostError
-from pywebgpu.formats import WORD
 from pywebgpu.kernels.kernel import Checks, Kernel
+from pywebgpu.support.formats import WORD
 
 if TYPE_CHECKING:
     from wgpu import GPUBindGroup, GPUBuffer, GPUComputePipeline, GPUDevice

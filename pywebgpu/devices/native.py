@@ -19,7 +19,7 @@ import numpy as np
 import wgpu
 
 import pywebgpu.compiler.driver  # noqa: F401 - here already when the first step needs it
-from pywebgpu import dtypes, interrupts
+from pywebgpu import dtypes
 from pywebgpu.compiler.program import Program
 from pywebgpu.devices import adapters, native_pass, native_read, transcode, tunings
 from pywebgpu.devices import features as adapter_features
@@ -30,16 +30,17 @@ from pywebgpu.devices.reader import FAULT_BYTES, Ahead, Reader
 from pywebgpu.devices.timing import Stamps, Timing, Waiting
 from pywebgpu.devices.transcode import of_numbers
 from pywebgpu.dtypes import DType
-from pywebgpu.ends import Ends
 from pywebgpu.errors import CompileError, DeviceError, DeviceLostError, PywebgpuError
-from pywebgpu.formats import WORD
 from pywebgpu.ir.graph import Spec
 from pywebgpu.kernels import tuning
 from pywebgpu.kernels.kernel import Kernel
 from pywebgpu.kernels.launch import Tuning
 from pywebgpu.kernels.target import CLOCK
-from pywebgpu.numbers import too_wide
 from pywebgpu.settings import settings
+from pywebgpu.support import interrupts
+from pywebgpu.support.ends import Ends
+from pywebgpu.support.formats import WORD
+from pywebgpu.support.numbers import too_wide
 
 if TYPE_CHECKING:
     from wgpu import GPUAdapter, GPUBuffer, GPUCommandEncoder, GPUComputePipeline, GPUDevice, GPUQueue

@@ -17,7 +17,7 @@ from pywebgpu.devices.loaded import Loaded
 from pywebgpu.devices.native_read import Direct, Promised
 from pywebgpu.devices.pool import Pool
 from pywebgpu.errors import of_row
-from pywebgpu.numbers import overflow
+from pywebgpu.support.numbers import overflow
 
 if TYPE_CHECKING:
     from wgpu import GPUBuffer, GPUCommandEncoder, GPUDevice

@@ -10,9 +10,10 @@ import struct
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from pywebgpu import dtypes, numbers
+from pywebgpu import dtypes
 from pywebgpu.dtypes import DType
-from pywebgpu.formats import WORD
+from pywebgpu.support import numbers
+from pywebgpu.support.formats import WORD
 
 if TYPE_CHECKING:
     from pywebgpu.devices.base import Bytes

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from pywebgpu import atomic
 from pywebgpu.settings import settings
+from pywebgpu.support import atomic
 
 
 def load(info: Mapping[str, Any]) -> str:

@@ -3,7 +3,7 @@
 from importlib import import_module
 from types import ModuleType
 
-from pywebgpu.lazy import names as _names
+from pywebgpu.support.lazy import names as _names
 
 _NAMES = {
     "continuous": ("Beta Chi2 ContinuousBernoulli Exponential FisherSnedecor Gamma InverseGamma StudentT VonMises"),
@@ -38,7 +38,9 @@ def _part(name: str) -> ModuleType | None:
     """A module: one of this folder, or one of PyTorch's, whose names stand here."""
     if name in ("constraints", "constraint_registry", "utils"):
         return import_module(f"pywebgpu.distributions.{'registry' if name == 'constraint_registry' else name}")
-    return None if name.startswith("_") else import_module("pywebgpu.stand_ins").module(f"distributions.{name}")
+    if name.startswith("_"):
+        return None
+    return import_module("pywebgpu.torch_api.stand_ins").module(f"distributions.{name}")
 
 
 __getattr__, __dir__, __all__ = _names(__name__, _NAMES, _part)

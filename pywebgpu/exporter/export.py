@@ -13,18 +13,18 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from pywebgpu import atomic
 from pywebgpu.devices.base import Buffer
 from pywebgpu.errors import CaptureError
 from pywebgpu.exporter import manifest
 from pywebgpu.exporter import names as naming
 from pywebgpu.exporter.manifest import Cell, Data, Shared, State
-from pywebgpu.installation import find_bridge
 from pywebgpu.io import safetensors
 from pywebgpu.kernels.kernel import Limits
 from pywebgpu.optim.optimizer import Optimizer
 from pywebgpu.runtime import executor
 from pywebgpu.runtime.storage import Storage
+from pywebgpu.support import atomic
+from pywebgpu.support.installation import find_bridge
 from pywebgpu.tensor import create
 from pywebgpu.tensor.tensor import Tensor
 from pywebgpu.version import own as __version__

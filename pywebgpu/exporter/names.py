@@ -9,7 +9,7 @@ from pywebgpu.nn.module import Module
 from pywebgpu.ops import movement, packing, reduction
 from pywebgpu.optim.optimizer import Optimizer
 from pywebgpu.runtime.storage import Storage
-from pywebgpu.shapes import Shape, strides
+from pywebgpu.support.shapes import Shape, strides
 from pywebgpu.tensor import layout
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.tensor import Tensor

@@ -7,10 +7,9 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pywebgpu import devices, documents, dtypes
+from pywebgpu import devices, dtypes
 from pywebgpu.compiler.program import Dispatch, Program
 from pywebgpu.devices.base import Buffer, Device
-from pywebgpu.documents import Malformed, require
 from pywebgpu.errors import CompileError
 from pywebgpu.exporter import validate
 from pywebgpu.exporter.export import PROGRAM, VERSION, WEIGHTS
@@ -20,7 +19,9 @@ from pywebgpu.ir import graph
 from pywebgpu.ir.graph import Spec
 from pywebgpu.runtime import executor
 from pywebgpu.runtime.storage import Storage
-from pywebgpu.shapes import strides
+from pywebgpu.support import documents
+from pywebgpu.support.documents import Malformed, require
+from pywebgpu.support.shapes import strides
 from pywebgpu.tensor import create
 from pywebgpu.tensor.tensor import Tensor
 

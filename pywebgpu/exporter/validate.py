@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 from pywebgpu.compiler import serialization
 from pywebgpu.compiler.program import Program
 from pywebgpu.compiler.validate import Data, is_dtype
-from pywebgpu.documents import MAX_DEPTH, Malformed, is_shape, is_size, require
 from pywebgpu.step_capture import host_data
 from pywebgpu.step_capture.host_program import HostProgram, HostProgramError
+from pywebgpu.support.documents import MAX_DEPTH, Malformed, is_shape, is_size, require
 
 TENSOR_KINDS = ("parameter", "buffer", "optimizer", "gradient")
 CELL_KINDS = ("option", "count", "draws")

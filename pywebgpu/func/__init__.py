@@ -1,6 +1,6 @@
 """torch.func's names: derivatives of functions, functions of batches, modules called with other parameters."""
 
-from pywebgpu.lazy import names as _names
+from pywebgpu.support.lazy import names as _names
 
 _NAMES = {
     "batch": "vmap",

@@ -22,9 +22,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pywebgpu import installation
 from pywebgpu.errors import PywebgpuError
 from pywebgpu.hosts import page_files, script, serve, site, working_folder
+from pywebgpu.support import installation
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, Playwright

@@ -14,9 +14,9 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from pywebgpu import installation
 from pywebgpu.hosts import script
-from pywebgpu.installation import InstallationError
+from pywebgpu.support import installation
+from pywebgpu.support.installation import InstallationError
 
 
 def main(arguments: Sequence[str]) -> int:

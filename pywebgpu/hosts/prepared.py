@@ -9,9 +9,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from pywebgpu import atomic
-from pywebgpu.installation import InstallationError
 from pywebgpu.settings import settings
+from pywebgpu.support import atomic
+from pywebgpu.support.installation import InstallationError
 
 MOST = 15  # files that are kept, of five for each version
 

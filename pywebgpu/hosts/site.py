@@ -17,10 +17,10 @@ from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
-from pywebgpu import installation
 from pywebgpu.errors import PywebgpuError
 from pywebgpu.hosts import first_kernels, page_files, prepared, snapshot, stripping
-from pywebgpu.installation import InstallationError
+from pywebgpu.support import installation
+from pywebgpu.support.installation import InstallationError
 
 PACKAGE = Path(__file__).parents[1]
 PEERS = PACKAGE.parent / "tests" / "peers"  # other libraries, which a checkout may have installed

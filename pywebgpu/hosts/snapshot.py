@@ -9,7 +9,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from pywebgpu import installation
+from pywebgpu.support import installation
 
 SECONDS = 120  # that Node may take
 

@@ -11,9 +11,9 @@ from os.path import basename
 from pathlib import Path
 from typing import Any
 
-from pywebgpu.formats import WORD
 from pywebgpu.inspector.explanation import explain
 from pywebgpu.inspector.plans import Line, Plan, Step
+from pywebgpu.support.formats import WORD
 from pywebgpu.tensor.tensor import Tensor
 
 TEMPLATE = Path(__file__).with_name("page.html")

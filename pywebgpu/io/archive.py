@@ -17,8 +17,9 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple, NoReturn
 
-from pywebgpu import atomic, devices, dtypes
+from pywebgpu import devices, dtypes
 from pywebgpu.io.torchfile import STORAGES
+from pywebgpu.support import atomic
 from pywebgpu.tensor import size, tensor
 from pywebgpu.tensor.layout import strides_of
 from pywebgpu.tensor.memory_format import all_of, in_memory

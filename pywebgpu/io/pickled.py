@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from pywebgpu import errors
-from pywebgpu.documents import MAX_DEPTH
+from pywebgpu.support.documents import MAX_DEPTH
 
 MAX_OPCODES = 20_000_000
 MAX_KEY = 1000  # parts of a key, or of an item of a set

@@ -16,8 +16,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from pywebgpu import atomic, documents, dtypes, errors
-from pywebgpu.documents import Malformed, is_shape, is_size, shown
+from pywebgpu import dtypes, errors
+from pywebgpu.support import atomic, documents
+from pywebgpu.support.documents import Malformed, is_shape, is_size, shown
 from pywebgpu.tensor import create, tensor
 
 if TYPE_CHECKING:

@@ -18,8 +18,9 @@ import pickle
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeGuard
 
-from pywebgpu import devices, documents, dtypes
+from pywebgpu import devices, dtypes
 from pywebgpu.io import safetensors
+from pywebgpu.support import documents
 from pywebgpu.tensor import tensor
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from pywebgpu import dtypes
-from pywebgpu.documents import EXACT, MAX_RANK, count, is_size
+from pywebgpu.support.documents import EXACT, MAX_RANK, count, is_size
 from pywebgpu.tensor import create, tensor
 
 if TYPE_CHECKING:

@@ -15,11 +15,12 @@ import zipfile
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
-from pywebgpu import devices, documents, dtypes, errors
-from pywebgpu.documents import is_size
+from pywebgpu import devices, dtypes, errors
 from pywebgpu.io import pickled, strided
 from pywebgpu.io.pickled import StandIn
 from pywebgpu.io.pickled import TorchFileError as TorchFileError  # It is this format's, and told under this name.
+from pywebgpu.support import documents
+from pywebgpu.support.documents import is_size
 from pywebgpu.tensor import tensor
 from pywebgpu.tensor.size import Size
 

@@ -18,9 +18,9 @@ from weakref import ref
 
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import DTypeError, ShapeError
-from pywebgpu.shapes import Shape
 from pywebgpu.step_capture.free_number import FreeNumber
-from pywebgpu.symbolic import Sym
+from pywebgpu.support.shapes import Shape
+from pywebgpu.support.symbolic import Sym
 
 if TYPE_CHECKING:
     from pywebgpu.ir.origin import Origins

@@ -11,8 +11,8 @@ from typing import Any
 
 from pywebgpu.ir import graph
 from pywebgpu.ir.graph import HOST, Generator, Movement, Node, Op, Pointwise, Structural
-from pywebgpu.shapes import Shape
-from pywebgpu.symbolic import Sym, flatten, unflatten
+from pywebgpu.support.shapes import Shape
+from pywebgpu.support.symbolic import Sym, flatten, unflatten
 
 Chain = tuple[tuple[Movement | None, tuple[tuple[str, Any], ...], Shape], ...]  # views down to a producer
 Edge = tuple[Node, Chain, Shape]  # producer, views, shape at which the consumer reads

@@ -12,7 +12,7 @@ from operator import and_
 
 from pywebgpu.kernels import ir
 from pywebgpu.kernels.ir import U32, Expr, Var
-from pywebgpu.symbolic import Sym
+from pywebgpu.support.symbolic import Sym
 
 
 class Blocks:

@@ -14,16 +14,16 @@ from typing import Any
 
 from pywebgpu import dtypes
 from pywebgpu.errors import CompileError
-from pywebgpu.formats import WIDE, Format
 from pywebgpu.ir.graph import HOST, Custom, Generator, Movement, Node, Pointwise, Reduction, Structural
 from pywebgpu.kernels import access, hoisting, intervals, intrinsics, ir, vectors, wgsl, windows
 from pywebgpu.kernels.blocks import Blocks
 from pywebgpu.kernels.intrinsics import rounded
 from pywebgpu.kernels.ir import U32, Expr, Var
 from pywebgpu.kernels.kernel import Checks, Kernel, Limits
-from pywebgpu.numbers import WORD
 from pywebgpu.ops import contraction, indexing, movement, pointwise
-from pywebgpu.symbolic import ZERO, Sym, constant, flatten, unflatten
+from pywebgpu.support.formats import WIDE, Format
+from pywebgpu.support.numbers import WORD
+from pywebgpu.support.symbolic import ZERO, Sym, constant, flatten, unflatten
 
 Coords = tuple[Sym, ...]
 

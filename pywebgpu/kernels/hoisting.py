@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from pywebgpu.kernels import ir
 from pywebgpu.kernels.ir import Expr, Index
-from pywebgpu.symbolic import Atom, Quotient, Remainder, Sym, Var, atoms
+from pywebgpu.support.symbolic import Atom, Quotient, Remainder, Sym, Var, atoms
 
 EXACT = 1 << 21  # Below it a quotient is right by float32: (x + 1/2) / n is further from a whole number than it errs.
 _SHIFTED = ir.template("({0} >> {1})")

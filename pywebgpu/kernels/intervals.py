@@ -7,7 +7,7 @@ from typing import Any
 
 from pywebgpu.kernels import ir
 from pywebgpu.kernels.ir import Call, Const, Expr, Index
-from pywebgpu.symbolic import Atom, Quotient, Remainder, Sym, Var
+from pywebgpu.support.symbolic import Atom, Quotient, Remainder, Sym, Var
 
 Interval = tuple[int, int]
 _WORD = 1 << 32

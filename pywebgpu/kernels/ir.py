@@ -16,8 +16,8 @@ from pywebgpu.dtypes import DType
 from pywebgpu.errors import CompileError
 from pywebgpu.kernels import prelude
 from pywebgpu.kernels.target import MATRICES, SUBGROUPS
-from pywebgpu.numbers import WORD, too_wide
-from pywebgpu.symbolic import Sym, variable
+from pywebgpu.support.numbers import WORD, too_wide
+from pywebgpu.support.symbolic import Sym, variable
 
 
 class Type(NamedTuple):

@@ -8,8 +8,8 @@ from functools import lru_cache
 from math import prod
 
 from pywebgpu.ir.graph import Node
-from pywebgpu.shapes import Shape
-from pywebgpu.symbolic import Sym, flatten, unflatten, variable
+from pywebgpu.support.shapes import Shape
+from pywebgpu.support.symbolic import Sym, flatten, unflatten, variable
 
 
 @dataclass(frozen=True)

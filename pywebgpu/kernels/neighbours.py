@@ -11,7 +11,7 @@ from pywebgpu.ir.graph import Movement, Node, Pointwise
 from pywebgpu.kernels import intrinsics, ir
 from pywebgpu.kernels.builder import Builder, Coords
 from pywebgpu.kernels.ir import Expr, Type
-from pywebgpu.symbolic import Sym, flatten
+from pywebgpu.support.symbolic import Sym, flatten
 
 
 def value(build: Builder, node: Node, ats: Sequence[Coords]) -> Expr:

@@ -17,7 +17,7 @@ from pywebgpu.kernels.iteration_space import IterationSpace
 from pywebgpu.kernels.kernel import Kernel
 from pywebgpu.kernels.launch import Launch, Problem
 from pywebgpu.kernels.target import Target
-from pywebgpu.symbolic import Sym
+from pywebgpu.support.symbolic import Sym
 
 REPEAT_COST = 48  # pointwise instructions that are repeated in each reader rather than stored between kernels
 NEVER = -1

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from pywebgpu.kernels import ir
 from pywebgpu.kernels.ir import Array, Expr, Index, Load, Type, Var
-from pywebgpu.symbolic import Sym
+from pywebgpu.support.symbolic import Sym
 
 Place = tuple[Sym, int]  # a vector, and a component of it
 

@@ -7,7 +7,7 @@ from pywebgpu.kernels import ir, prelude
 from pywebgpu.kernels.ir import Call, Const, Load, Var
 from pywebgpu.kernels.kernel import Checks, Kernel
 from pywebgpu.kernels.target import F16, MATRICES, SUBGROUPS
-from pywebgpu.symbolic import Sym, text
+from pywebgpu.support.symbolic import Sym, text
 
 ENABLES = {F16: "f16", SUBGROUPS: "subgroups", MATRICES: "chromium_experimental_subgroup_matrix"}  # as NEEDED has them
 UNIFORM = "diagnostic(off, chromium.subgroup_matrix_uniformity);\n"  # Where a matrix lies, is the same for a subgroup.

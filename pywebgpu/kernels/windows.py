@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from pywebgpu.formats import WORD
 from pywebgpu.kernels import ir
 from pywebgpu.kernels.intervals import Intervals
 from pywebgpu.kernels.ir import Array, Expr, Load
 from pywebgpu.kernels.kernel import Limits
+from pywebgpu.support.formats import WORD
 
 ALIGNMENT = 256  # bytes: where WebGPU lets a binding start
 MOST = 256  # parts of a kernel

@@ -6,8 +6,8 @@ A family of layers is imported when one of its names is first asked for.
 from importlib import import_module
 from typing import Any
 
-from pywebgpu.lazy import names as _names
 from pywebgpu.nn import functional, init, utils
+from pywebgpu.support.lazy import names as _names
 
 _NAMES = {
     "activation": (
@@ -61,7 +61,7 @@ _NAMES = {
 
 def _part(name: str) -> Any:
     """A module of PyTorch's nn that few programs name; None where there is none."""
-    return None if name.startswith("_") else import_module("pywebgpu.stand_ins").module(f"nn.{name}")
+    return None if name.startswith("_") else import_module("pywebgpu.torch_api.stand_ins").module(f"nn.{name}")
 
 
 __getattr__, __dir__, __all__ = _names(__name__, _NAMES, _part)

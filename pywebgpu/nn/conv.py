@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from math import prod, sqrt
 from typing import TYPE_CHECKING
 
-from pywebgpu import shapes
 from pywebgpu.nn import functional, init
 from pywebgpu.nn.module import Module
 from pywebgpu.nn.parameter import Parameter
+from pywebgpu.support import shapes
 from pywebgpu.tensor import create
 from pywebgpu.tensor.tensor import Tensor
 

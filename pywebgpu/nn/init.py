@@ -6,8 +6,8 @@ import math
 import warnings
 from typing import TYPE_CHECKING
 
-from pywebgpu import lazy as _lazy
 from pywebgpu.autodiff import grad_mode
+from pywebgpu.support import lazy as _lazy
 from pywebgpu.tensor.tensor import Tensor
 
 if TYPE_CHECKING:

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from pywebgpu import lazy as _lazy
 from pywebgpu.nn.module import Module
 from pywebgpu.nn.norm import _BatchNorm
+from pywebgpu.support import lazy as _lazy
 from pywebgpu.tensor.functions import cat
 
 

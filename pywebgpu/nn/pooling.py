@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pywebgpu import shapes
 from pywebgpu.nn import functional
 from pywebgpu.nn.module import Module
+from pywebgpu.support import shapes
 from pywebgpu.tensor.tensor import Tensor
 
 if TYPE_CHECKING:

@@ -10,4 +10,4 @@ def __getattr__(name: str) -> object:
     """torch.ops.aten: PyTorch's namespace of operators has the name of this folder."""
     if name != "aten":
         raise AttributeError(f"module 'pywebgpu.ops' has no attribute {name!r}")
-    return import_module("pywebgpu.aten")
+    return import_module("pywebgpu.torch_api.aten")

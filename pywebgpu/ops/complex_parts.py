@@ -14,7 +14,7 @@ from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node, Pointwise, Reinterpretation, Spec
 from pywebgpu.ops import clamping, pointwise
-from pywebgpu.shapes import Shape
+from pywebgpu.support.shapes import Shape
 
 if TYPE_CHECKING:
     from types import ModuleType

@@ -3,7 +3,7 @@
 from pywebgpu import dtypes
 from pywebgpu.ir.graph import Fused, Node, Reduction, Spec
 from pywebgpu.ops import pointwise, reduction
-from pywebgpu.shapes import Shape
+from pywebgpu.support.shapes import Shape
 
 
 def _specs(x: Spec, axes: Shape) -> tuple[Spec, Spec]:

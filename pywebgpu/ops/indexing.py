@@ -13,7 +13,7 @@ from pywebgpu.dtypes import Kind
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Fused, Node, Spec, Structural, host, spec_of, thread_state
 from pywebgpu.ops import movement, pointwise, products, reduction, special
-from pywebgpu.shapes import Shape
+from pywebgpu.support.shapes import Shape
 
 if TYPE_CHECKING:
     from types import ModuleType

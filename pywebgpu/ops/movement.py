@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Movement, Node
 from pywebgpu.ops import reduction
-from pywebgpu.shapes import Shape
-from pywebgpu.symbolic import Sym, constant, flatten, unflatten
+from pywebgpu.support.shapes import Shape
+from pywebgpu.support.symbolic import Sym, constant, flatten, unflatten
 
 if TYPE_CHECKING:
     from types import ModuleType

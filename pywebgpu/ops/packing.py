@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pywebgpu.dtypes import DType
 from pywebgpu.ir.graph import Movement, Node, Spec, Structural
 from pywebgpu.ops import movement
-from pywebgpu.shapes import Shape
-from pywebgpu.symbolic import flatten
+from pywebgpu.support.shapes import Shape
+from pywebgpu.support.symbolic import flatten
 
 if TYPE_CHECKING:
     from types import ModuleType

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pywebgpu.ir.graph import Node, Reduction, thread_state
 from pywebgpu.ops import movement, pointwise, reduction, special
-from pywebgpu.shapes import Shape
+from pywebgpu.support.shapes import Shape
 
 if TYPE_CHECKING:
     from types import ModuleType

@@ -13,8 +13,8 @@ from pywebgpu import dtypes
 from pywebgpu.dtypes import DType
 from pywebgpu.ir.graph import Movement, Node, Reduction, Spec, Structural
 from pywebgpu.ops import pointwise, special
-from pywebgpu.shapes import Shape
-from pywebgpu.symbolic import ZERO
+from pywebgpu.support.shapes import Shape
+from pywebgpu.support.symbolic import ZERO
 
 if TYPE_CHECKING:
     from types import ModuleType

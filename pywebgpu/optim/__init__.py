@@ -2,8 +2,8 @@
 
 from importlib import import_module
 
-from pywebgpu.lazy import names as _names
 from pywebgpu.optim import lr_scheduler
+from pywebgpu.support.lazy import names as _names
 
 _NAMES = {
     "adafactor": "Adafactor",

@@ -5,7 +5,7 @@ from typing import Any
 
 from pywebgpu.ops import packing
 from pywebgpu.optim import grouping, optimizer, update_rule
-from pywebgpu.shapes import Shape
+from pywebgpu.support.shapes import Shape
 from pywebgpu.tensor import flat_parameters, tensor
 
 

@@ -5,10 +5,11 @@ from math import log
 from types import ModuleType
 from typing import Any, Literal
 
-from pywebgpu import dtypes, interrupts
+from pywebgpu import dtypes
 from pywebgpu.autodiff import grad_mode
 from pywebgpu.optim import grouping, numbers, optimizer
 from pywebgpu.step_capture import capture
+from pywebgpu.support import interrupts
 from pywebgpu.tensor import create, flat_parameters, from_data, tensor
 
 

@@ -26,18 +26,8 @@ if TYPE_CHECKING:
 MOST = 512  # files; the oldest go first
 PACKAGE = Path(__file__).parents[1]
 KINDS = (".py", ".wgsl", ".json")  # of files
-FOLDERS = ("ir", "ops", "composites", "compiler", "kernels")
-FILES = (
-    "dtypes.py",
-    "errors.py",
-    "formats.py",
-    "lazy.py",
-    "numbers.py",
-    "settings.py",
-    "shapes.py",
-    "symbolic.py",
-    "version.py",
-)
+FOLDERS = ("support", "ir", "ops", "composites", "compiler", "kernels")
+FILES = ("dtypes.py", "errors.py", "settings.py", "version.py")
 
 
 def find(structure: Structure, target: Target, written: Written) -> Path | None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from pywebgpu import devices, interrupts
+from pywebgpu import devices
 from pywebgpu.autodiff import backward
 from pywebgpu.composites import bounds
 from pywebgpu.devices.base import Buffer, Device
@@ -27,6 +27,7 @@ from pywebgpu.runtime.storage import Storage
 from pywebgpu.settings import settings
 from pywebgpu.step_capture.capture import capture_state
 from pywebgpu.step_capture.free_number import plain
+from pywebgpu.support import interrupts
 
 IN_VMAP = (
     "vmap: It looks like you're calling .item() on a Tensor, or reading it otherwise. A function of one sample has no "

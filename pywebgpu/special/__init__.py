@@ -6,7 +6,7 @@ Polynomials that were fitted to float32, series and recurrences; in float64 the 
 from importlib import import_module
 from typing import Any
 
-from pywebgpu.lazy import names as _names
+from pywebgpu.support.lazy import names as _names
 
 _NAMES = {
     "bessel": (

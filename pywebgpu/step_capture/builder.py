@@ -16,7 +16,6 @@ from operator import is_
 from pathlib import Path
 from typing import Any
 
-from pywebgpu import interrupts
 from pywebgpu.autodiff import grad_mode
 from pywebgpu.devices.base import Buffer, Device
 from pywebgpu.errors import CaptureError
@@ -35,6 +34,7 @@ from pywebgpu.step_capture.gradients import GivenGradients
 from pywebgpu.step_capture.signature import Call
 from pywebgpu.step_capture.surroundings import Place, Surroundings, is_a
 from pywebgpu.step_capture.watch import Watch
+from pywebgpu.support import interrupts
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.history import History
 from pywebgpu.tensor.tensor import Tensor

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pywebgpu import interrupts
 from pywebgpu.devices.base import Buffer
 from pywebgpu.runtime import executor
 from pywebgpu.runtime.executor import Run
@@ -19,6 +18,7 @@ from pywebgpu.step_capture.gradients import UNCHANGED, GivenGradients, NewGradie
 from pywebgpu.step_capture.host_program import Bound, Changed, is_same
 from pywebgpu.step_capture.signature import Call
 from pywebgpu.step_capture.surroundings import Surroundings
+from pywebgpu.support import interrupts
 from pywebgpu.tensor.base import TensorBase
 
 if TYPE_CHECKING:

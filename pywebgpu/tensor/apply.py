@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import TYPE_CHECKING, ParamSpec, TypeVar, overload
 
-from pywebgpu import dtypes, shapes
+from pywebgpu import dtypes
 from pywebgpu.composites import arithmetic
 from pywebgpu.ir.graph import Node, thread_state, used
 from pywebgpu.ops import movement
+from pywebgpu.support import shapes
 from pywebgpu.tensor import memory_format, transfer
 from pywebgpu.tensor.base import TensorBase
 

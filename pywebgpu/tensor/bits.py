@@ -6,14 +6,16 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from pywebgpu import dtypes, return_types, shapes
+from pywebgpu import dtypes
 from pywebgpu.composites import divisors
 from pywebgpu.devices.base import check_supported
 from pywebgpu.dtypes import Kind
 from pywebgpu.ops import pointwise
+from pywebgpu.support import shapes
 from pywebgpu.tensor import create, dispatch, functions, outputs
 from pywebgpu.tensor.apply import apply
 from pywebgpu.tensor.methods import named_by_numpy, require_tensor
+from pywebgpu.torch_api import return_types
 
 if TYPE_CHECKING:
     from pywebgpu.tensor.tensor import Tensor
@@ -62,7 +64,7 @@ def nextafter(input: Tensor, other: Tensor) -> Tensor:
 def _next_double(input: Tensor, other: Tensor) -> Tensor:
     """As nextafter, of float64, which the host computes."""
     x, y = functions.broadcast_tensors(input.detach(), other.detach())
-    found = import_module("pywebgpu.factorization").one("nextafter", lambda np, a, b: np.nextafter(a, b), x, y)
+    found = import_module("pywebgpu.linalg.factorization").one("nextafter", lambda np, a, b: np.nextafter(a, b), x, y)
     return _moved(input, x, y, found)
 
 

@@ -7,11 +7,12 @@ from importlib import import_module
 from operator import index
 from typing import TYPE_CHECKING, Any, Unpack
 
-from pywebgpu import devices, dtypes, numbers
+from pywebgpu import devices, dtypes
 from pywebgpu.composites import creation
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import ShapeError
-from pywebgpu.shapes import Shape
+from pywebgpu.support import numbers
+from pywebgpu.support.shapes import Shape
 from pywebgpu.tensor import factory_options, from_data
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.methods import named_by_numpy

@@ -12,8 +12,8 @@ from pywebgpu.devices.base import Device, check_room, check_supported
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node
-from pywebgpu.shapes import Shape
 from pywebgpu.step_capture.free_number import NUMBERS
+from pywebgpu.support.shapes import Shape
 from pywebgpu.tensor import outputs
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.memory_format import formatted

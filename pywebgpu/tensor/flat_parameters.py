@@ -13,8 +13,8 @@ from pywebgpu.dtypes import DType
 from pywebgpu.ir.graph import Attrs, Spec
 from pywebgpu.ops import packing
 from pywebgpu.runtime.storage import Storage, apart
-from pywebgpu.shapes import Shape
 from pywebgpu.step_capture.capture import capture_state
+from pywebgpu.support.shapes import Shape
 from pywebgpu.tensor import layout
 from pywebgpu.tensor.tensor import Tensor
 

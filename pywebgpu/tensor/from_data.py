@@ -18,9 +18,9 @@ from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir import graph
 from pywebgpu.ir.graph import Node, Spec
-from pywebgpu.shapes import Shape
 from pywebgpu.step_capture.capture import capture_state
 from pywebgpu.step_capture.free_number import FREE, FreeFloat, fixed
+from pywebgpu.support.shapes import Shape
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.size import Size
 

@@ -10,12 +10,13 @@ from importlib import import_module
 from math import comb
 from typing import TYPE_CHECKING, Any, overload
 
-from pywebgpu import dtypes, shapes
+from pywebgpu import dtypes
 from pywebgpu.composites import arithmetic, elementwise, joining, linear
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import LARGE
 from pywebgpu.step_capture.free_number import NUMBERS
+from pywebgpu.support import shapes
 from pywebgpu.tensor import outputs, pointwise, reduction
 from pywebgpu.tensor.apply import apply, aten
 from pywebgpu.tensor.base import TensorBase

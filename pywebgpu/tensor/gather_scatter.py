@@ -14,7 +14,7 @@ from pywebgpu.errors import DTypeError, ShapeError
 from pywebgpu.ir.graph import Node, Spec, thread_state
 from pywebgpu.ops import indexing as ops
 from pywebgpu.ops import pointwise
-from pywebgpu.shapes import broadcast
+from pywebgpu.support.shapes import broadcast
 from pywebgpu.tensor import index, overlap
 from pywebgpu.tensor.apply import apply, aten, called
 from pywebgpu.tensor.base import TensorBase

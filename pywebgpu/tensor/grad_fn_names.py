@@ -67,7 +67,7 @@ def name(node: Node) -> str:
     node = value_of(node)
     if found is None and isinstance(node.op, Custom):
         own = node.attrs.get("call") if node.op.name in FACTORS else None
-        if own is None or own.function.__module__ != "pywebgpu.factorization":
+        if own is None or own.function.__module__ != "pywebgpu.linalg.factorization":
             return node.op.name
         found = f"linalg_{FACTORS[node.op.name]}"
     found = found or _function(node) or pattern(node) or OPS.get(node.op.name) or node.op.name

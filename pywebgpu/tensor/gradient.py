@@ -7,13 +7,13 @@ from importlib import import_module
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from pywebgpu import interrupts
 from pywebgpu.autodiff import backward as walk
 from pywebgpu.autodiff import grad_mode
 from pywebgpu.composites import arithmetic
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node, thread_state
 from pywebgpu.ops import pointwise
+from pywebgpu.support import interrupts
 from pywebgpu.tensor.base import TensorBase
 
 if TYPE_CHECKING:

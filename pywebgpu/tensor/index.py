@@ -13,15 +13,16 @@ from math import prod
 from operator import index as whole
 from typing import TYPE_CHECKING, Any, Self
 
-from pywebgpu import dtypes, numbers
+from pywebgpu import dtypes
 from pywebgpu.composites import arithmetic, bounds, indexing, masks
 from pywebgpu.devices.base import Device
 from pywebgpu.errors import DTypeError, RangeError, ShapeError
 from pywebgpu.ir.graph import Node, Spec, thread_state
 from pywebgpu.ops import indexing as ops
 from pywebgpu.ops import movement, pointwise
-from pywebgpu.shapes import Shape, broadcast_all, strides
 from pywebgpu.step_capture.free_number import NUMBERS
+from pywebgpu.support import numbers
+from pywebgpu.support.shapes import Shape, broadcast_all, strides
 from pywebgpu.tensor import conversion, from_data, memory_format, overlap, transfer
 from pywebgpu.tensor.apply import called
 from pywebgpu.tensor.base import TensorBase

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pywebgpu.ir.graph import Attrs, Movement, Node, Reinterpretation
 from pywebgpu.ops import movement, reduction
-from pywebgpu.shapes import Shape, strides
+from pywebgpu.support.shapes import Shape, strides
 
 if TYPE_CHECKING:
     from pywebgpu.tensor.base import TensorBase

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from pywebgpu.dtypes import Kind
 from pywebgpu.ir.graph import Composite, Custom, Generator, Leaf, Movement, Node, Pointwise, Structural
 from pywebgpu.ops import movement, reduction
-from pywebgpu.shapes import Shape, strides
+from pywebgpu.support.shapes import Shape, strides
 from pywebgpu.tensor import layout
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.layout import strides_of

@@ -7,11 +7,11 @@ from math import prod
 from operator import index as whole
 from typing import TYPE_CHECKING, Any, overload
 
-from pywebgpu import shapes
 from pywebgpu.composites import joining
 from pywebgpu.dtypes import Kind
 from pywebgpu.errors import RangeError, ShapeError
 from pywebgpu.ops import movement, pointwise, reduction
+from pywebgpu.support import shapes
 from pywebgpu.tensor import layout
 from pywebgpu.tensor.apply import apply, aten, called
 from pywebgpu.tensor.base import TensorBase

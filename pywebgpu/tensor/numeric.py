@@ -7,16 +7,18 @@ from collections.abc import Sequence
 from math import inf, log, pi, prod
 from typing import TYPE_CHECKING, Any, Unpack
 
-from pywebgpu import dtypes, return_types, shapes
+from pywebgpu import dtypes
 from pywebgpu.composites import arithmetic, joining, precision
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import DTypeError, ShapeError
 from pywebgpu.ir.graph import Node, Pointwise
 from pywebgpu.ops import gamma, pointwise
+from pywebgpu.support import shapes
 from pywebgpu.tensor import complex_numbers, create, dispatch, functions, outputs, sorting
 from pywebgpu.tensor.apply import apply, aten, called
 from pywebgpu.tensor.methods import named_by_numpy
 from pywebgpu.tensor.tensor import Tensor
+from pywebgpu.torch_api import return_types
 
 _builtin_range = range  # PyTorch calls an argument by this name.
 

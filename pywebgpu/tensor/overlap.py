@@ -3,7 +3,7 @@
 torch refuses such writes, because what it reads would depend on how far it came.
 """
 
-from pywebgpu.shapes import Shape
+from pywebgpu.support.shapes import Shape
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.layout import strides_of
 

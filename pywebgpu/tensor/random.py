@@ -11,7 +11,7 @@ from pywebgpu.composites import arithmetic, bounds, random, reduce
 from pywebgpu.errors import REFUSALS, ShapeError
 from pywebgpu.ir.graph import Node
 from pywebgpu.ops.random import Seed
-from pywebgpu.shapes import broadcast
+from pywebgpu.support.shapes import broadcast
 from pywebgpu.tensor import conversion, factory_options, from_data, outputs, random_inplace
 from pywebgpu.tensor import generator as sources
 from pywebgpu.tensor.base import TensorBase

@@ -17,7 +17,7 @@ from pywebgpu.tensor.reshaping import ReshapingMethods
 
 if TYPE_CHECKING:
     from pywebgpu.ops.random import Seed
-    from pywebgpu.shapes import Shape
+    from pywebgpu.support.shapes import Shape
     from pywebgpu.tensor.tensor import Tensor
     from pywebgpu.tensor.types import Operand
 

@@ -6,7 +6,6 @@ import importlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
-from pywebgpu import return_types
 from pywebgpu.composites import joining, reduce, scan
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import ShapeError
@@ -15,6 +14,7 @@ from pywebgpu.tensor.apply import apply, aten, called
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.methods import aliased, require_tensor
 from pywebgpu.tensor.pointwise import PointwiseMethods
+from pywebgpu.torch_api import return_types
 
 if TYPE_CHECKING:
     from pywebgpu.tensor.tensor import Tensor

@@ -8,11 +8,11 @@ from itertools import pairwise
 from math import prod
 from typing import TYPE_CHECKING, Any, Self
 
-from pywebgpu import shapes
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import ShapeError
 from pywebgpu.ops import pointwise
 from pywebgpu.step_capture.capture import capture_state
+from pywebgpu.support import shapes
 from pywebgpu.tensor import from_data
 from pywebgpu.tensor.apply import called
 from pywebgpu.tensor.base import TensorBase

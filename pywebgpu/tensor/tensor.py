@@ -85,7 +85,7 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """What functions do with tensors of a subclass: their results are of it, too."""
-        return import_module("pywebgpu.overrides").of_tensors(cls, func, types, args, kwargs)
+        return import_module("pywebgpu.torch_api.overrides").of_tensors(cls, func, types, args, kwargs)
 
     def new_tensor(
         self,
@@ -138,8 +138,8 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
             "to_sparse", "to_dense", "coalesce", "indices", "values", "is_coalesced", "sparse_dim", "dense_dim"
         )
     )  # fmt: skip
-    to_sparse_coo, to_sparse_csr = to_sparse, later("pywebgpu.sparse_rows", "to_sparse_csr")
-    crow_indices, col_indices = (later("pywebgpu.sparse_rows", name) for name in ("crow_indices", "col_indices"))
+    to_sparse_coo, to_sparse_csr = to_sparse, later("pywebgpu.sparse.csr", "to_sparse_csr")
+    crow_indices, col_indices = (later("pywebgpu.sparse.csr", name) for name in ("crow_indices", "col_indices"))
     cholesky, qr, svd = (later("pywebgpu.tensor.numeric", name) for name in ("cholesky", "qr", "svd"))
     cholesky_inverse, cholesky_solve = (later("pywebgpu.linalg", f"cholesky_{name}") for name in ("inverse", "solve"))
     __dlpack__, __dlpack_device__ = (later("pywebgpu.utils.dlpack", name) for name in ("capsule", "device_of"))
@@ -157,7 +157,8 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
         for name in ("lgamma", "digamma", "renorm", "cov", "corrcoef", "mvlgamma")
     )
     geqrf, lu, lu_solve, orgqr, ormqr, triangular_solve = (
-        later("pywebgpu.lu_factors", name) for name in ("geqrf", "lu", "lu_solve", "orgqr", "ormqr", "triangular_solve")
+        later("pywebgpu.linalg.lu_factors", name)
+        for name in ("geqrf", "lu", "lu_solve", "orgqr", "ormqr", "triangular_solve")
     )
     gcd, lcm = (later("pywebgpu.tensor.bits", name) for name in ("gcd", "lcm"))
     gcd_, lcm_ = (form(later("pywebgpu.tensor.bits", name)) for name in ("gcd", "lcm"))
@@ -269,7 +270,7 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
         def __getattr__(self, name: str) -> Any:
             """A method of PyTorch's that is not here raises when it is called, and says why."""
             if not name.startswith("_"):
-                return import_module("pywebgpu.absent").find("Tensor", name)
+                return import_module("pywebgpu.torch_api.absent").find("Tensor", name)
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __format__(self, spec: str) -> str:

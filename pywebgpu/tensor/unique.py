@@ -5,15 +5,16 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from pywebgpu import dtypes, shapes
+from pywebgpu import dtypes
 from pywebgpu.composites import indexing, masks, ordering, reduce, scan
 from pywebgpu.ir.graph import Node, Spec
 from pywebgpu.ops import indexing as ops
 from pywebgpu.ops import pointwise
+from pywebgpu.support import shapes
 from pywebgpu.tensor import index
 
 if TYPE_CHECKING:
-    from pywebgpu.shapes import Shape
+    from pywebgpu.support.shapes import Shape
     from pywebgpu.tensor.tensor import Tensor
 
 

@@ -9,7 +9,7 @@ from pywebgpu.dtypes import bool_, int32
 from pywebgpu.ir import walk
 from pywebgpu.ir.graph import HOST, Attrs, Movement, Node, Reduction, Reinterpretation, Spec, host
 from pywebgpu.ops import indexing, movement, pointwise, reduction
-from pywebgpu.shapes import Shape, strides
+from pywebgpu.support.shapes import Shape, strides
 from pywebgpu.tensor import layout
 
 SMALL = 1 << 12  # elements of a value of which one is written by looking at each

@@ -1,6 +1,6 @@
 """torch.testing's names: what compares values in a test, and what draws them."""
 
-from pywebgpu.lazy import names as _names
+from pywebgpu.support.lazy import names as _names
 
 _NAMES = {"comparison": "assert_allclose assert_close", "creation": "make_tensor"}
 __getattr__, __dir__, __all__ = _names(__name__, _NAMES)

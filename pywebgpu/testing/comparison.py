@@ -21,7 +21,7 @@ from pywebgpu.testing.mismatch import Number, Tolerance
 
 if TYPE_CHECKING:
     from pywebgpu.sparse import SparseTensor
-    from pywebgpu.sparse_rows import SparseRows
+    from pywebgpu.sparse.csr import SparseRows
 
 Message = str | Callable[[str], str] | None
 Place = tuple[object, ...]  # the keys and positions that lead to a value of a nest

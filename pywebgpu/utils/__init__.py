@@ -1,6 +1,6 @@
 """Data loading and checkpointing, where PyTorch has them."""
 
-from pywebgpu import lazy as _lazy
+from pywebgpu.support import lazy as _lazy
 from pywebgpu.utils import checkpoint, data
 from pywebgpu.utils.checkpointer import Checkpointer
 

@@ -9,13 +9,13 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from pywebgpu import devices
-from pywebgpu import lazy as _lazy
 from pywebgpu.autodiff import backward as reverse
 from pywebgpu.autodiff import grad_mode
 from pywebgpu.dtypes import Kind
 from pywebgpu.ir import walk
 from pywebgpu.ir.graph import Custom, Node, thread_state
 from pywebgpu.ops import movement
+from pywebgpu.support import lazy as _lazy
 from pywebgpu.tensor import generator
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.tensor import Tensor

@@ -17,10 +17,11 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pywebgpu
-from pywebgpu import errors, rare_names
+from pywebgpu import errors
 from pywebgpu.dtypes import DType
 from pywebgpu.nn import functional
 from pywebgpu.tensor import functions, limits
+from pywebgpu.torch_api import rare_names
 
 FILE = Path(pywebgpu.__file__).with_suffix(".pyi")
 HEAD = '"""Written by `python -m tests golden --update`: see tests/golden/stub.py."""\n'

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pywebgpu import installation
+from pywebgpu.support import installation
 from tests import devices
 
 ROOT = Path(__file__).parents[2]

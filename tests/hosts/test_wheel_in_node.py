@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from pywebgpu import installation
+from pywebgpu.support import installation
 from tests import devices, wheel
 from tests.hosts.test_node import run, script
 

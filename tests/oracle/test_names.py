@@ -4,14 +4,14 @@ import pytest
 import torch
 
 import pywebgpu
-from pywebgpu import absent
+from pywebgpu.torch_api import absent
 from tests import names
 
 
 def test_every_public_name_is_here_or_refused() -> None:
     table = names.table()
     missing = {path: count.missing for path, count in table.items() if count.missing}
-    assert not missing, "say in pywebgpu/absent.py why it is not here, and what is near"
+    assert not missing, "say in pywebgpu/torch_api/absent.py why it is not here, and what is near"
     listed = {path: {name for _, found in absent.NAMES[path] for name in found.split()} for path in absent.NAMES}
     stale = {path: sorted(listed[path].intersection(table[path].here)) for path in listed}
     assert not any(stale.values()), f"they are here, and listed as absent: {stale}"

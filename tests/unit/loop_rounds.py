@@ -7,9 +7,9 @@ memory. llvmpipe counts the rounds of all loops together, so those of an inner l
 from collections.abc import Iterator, Mapping
 from math import prod
 
-from pywebgpu import symbolic
 from pywebgpu.kernels import ir
-from pywebgpu.symbolic import Sym
+from pywebgpu.support import symbolic
+from pywebgpu.support.symbolic import Sym
 
 Interval = tuple[int, int]  # from, to
 Env = dict[str, Interval]

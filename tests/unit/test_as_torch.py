@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from pywebgpu import run, stand_ins, torch_version
+from pywebgpu.cli import run
+from pywebgpu.torch_api import stand_ins, torch_version
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = """

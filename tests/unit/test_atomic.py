@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 import pywebgpu as torch
-from pywebgpu import atomic
 from pywebgpu.compiler import serialization
 from pywebgpu.io import safetensors
+from pywebgpu.support import atomic
 from tests.unit import compiled
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has /proc")

@@ -31,7 +31,12 @@ def patching() -> Iterator[Any]:
     """What a program changes in the package, or in Python's own modules, is put back."""
     classes = [(kind, {*vars(kind)}) for kind in (pywebgpu.Tensor, nn.Module, nn.Linear, pywebgpu.optim.SGD)]
     modules, folder = dict(sys.modules), os.getcwd()
-    with pytest.MonkeyPatch.context() as patch, decimal.localcontext(), np.errstate(), pywebgpu.random.fork_rng():
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        decimal.localcontext(),
+        np.errstate(),
+        pywebgpu.random.fork_rng(),
+    ):
         patch.setattr(os, "environ", dict(os.environ))
         yield patch.setattr
     for kind, names in classes:

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import pywebgpu as torch
-from pywebgpu import devices, factorization
+from pywebgpu import devices
 from pywebgpu.devices import cpu_functions, cpu_storage
+from pywebgpu.linalg import factorization
 
 
 def test_it_computes_once_numpy_is_there(monkeypatch: pytest.MonkeyPatch) -> None:

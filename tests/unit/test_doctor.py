@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from pywebgpu import doctor, installation
+from pywebgpu.cli import doctor
 from pywebgpu.devices import adapters
 from pywebgpu.devices.adapters import AdapterInfo
 from pywebgpu.settings import settings
+from pywebgpu.support import installation
 
 ROOT = Path(__file__).parents[2]
 

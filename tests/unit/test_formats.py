@@ -13,10 +13,10 @@ import pywebgpu as torch
 from pywebgpu import devices, dtypes, memory
 from pywebgpu.compiler.program import Dispatch, Program
 from pywebgpu.dtypes import DType
-from pywebgpu.formats import Format
 from pywebgpu.kernels.kernel import Limits
 from pywebgpu.ops import packing
 from pywebgpu.runtime import executor, program_cache
+from pywebgpu.support.formats import Format
 from pywebgpu.tensor import flat_parameters
 from tests.cases.case import Case
 from tests.cases.formats import CASES, drawn

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from pywebgpu import installation
 from pywebgpu.hosts import chromium, node, site
-from pywebgpu.installation import InstallationError
 from pywebgpu.settings import settings
+from pywebgpu.support import installation
+from pywebgpu.support.installation import InstallationError
 
 PLATFORM = ("linux", "x64")
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import pywebgpu as torch
-from pywebgpu import interrupts
 from pywebgpu.runtime import state
+from pywebgpu.support import interrupts
 from tests.interrupts import interrupted, problems
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no SIGINT to a child")

@@ -15,7 +15,7 @@ from pywebgpu.kernels import hoisting, ir, prelude, wgsl
 from pywebgpu.kernels.builder import Builder
 from pywebgpu.kernels.ir import BOOL, F32, I32, U32, Array, Const, Expr, Index, Type, Var
 from pywebgpu.kernels.kernel import Kernel, Limits
-from pywebgpu.symbolic import variable
+from pywebgpu.support.symbolic import variable
 from tests.unit.compiled import check, for_limits, leaf
 
 A, B, C = (Var(U32, name) for name in "abc")

@@ -151,7 +151,7 @@ def test_archives_hold_the_library_once(
     found = set().union(*archives)
     assert len(found) == sum(map(len, archives))
     script = {"training": "training.py", "editing": "editing.py"}[names[0]]
-    wanted = {script, "train.py", "model.py", "data.py", "pywebgpu/__init__.py", "pywebgpu/webgpu.py"}
+    wanted = {script, "train.py", "model.py", "data.py", "pywebgpu/__init__.py", "pywebgpu/torch_api/webgpu.py"}
     wanted |= {f"pywebgpu/js_bridge/{path.name}" for path in (ROOT / "js_bridge").glob("*.mjs")}
     wanted -= {f"pywebgpu/js_bridge/{left}.mjs" for left in ("dawn", "helper", "node", "snapshot")}
     wanted |= {path.relative_to(ROOT).as_posix() for path in (ROOT / "pywebgpu").rglob("*.wgsl")}

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pywebgpu import symbolic
 from pywebgpu.ops import movement
-from pywebgpu.symbolic import Quotient, Remainder, Sym, Var, constant, flatten, text, unflatten, variable
+from pywebgpu.support import symbolic
+from pywebgpu.support.symbolic import Quotient, Remainder, Sym, Var, constant, flatten, text, unflatten, variable
 from tests.fuzz.steps import PROFILE
 
 WORD = 1 << 32

@@ -12,12 +12,12 @@ import pywebgpu as torch
 from pywebgpu import devices
 from pywebgpu.compiler import serialization, wire
 from pywebgpu.devices.null import NullDevice
-from pywebgpu.documents import Malformed
 from pywebgpu.errors import CompileError
 from pywebgpu.exporter import player
 from pywebgpu.io import safetensors
 from pywebgpu.ir.graph import Spec
 from pywebgpu.kernels.kernel import Limits
+from pywebgpu.support.documents import Malformed
 
 ROOT = Path(__file__).parents[2]
 TABLE = json.loads((ROOT / "tests" / "cases" / "broken_exports.json").read_text(encoding="utf-8"))

@@ -17,7 +17,7 @@ from pywebgpu.kernels.target import Target
 from pywebgpu.kernels.templates.pointwise import LARGE
 from pywebgpu.nn import functional
 from pywebgpu.runtime import program_cache, state
-from pywebgpu.symbolic import Sym, variable
+from pywebgpu.support.symbolic import Sym, variable
 from tests.unit.compiled import kernel, leaf
 
 POINTWISE = templates.ALL[0]

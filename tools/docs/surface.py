@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pywebgpu
-from pywebgpu import stand_ins
+from pywebgpu.torch_api import stand_ins
 
 NAMES = Path(__file__).parents[2] / "docs" / "names.json"
 # What is here and not in PyTorch, by the path below torch; "" is torch itself.

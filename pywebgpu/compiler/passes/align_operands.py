@@ -11,7 +11,7 @@ from pywebgpu.ir import walk
 from pywebgpu.ir.graph import Movement, Node
 from pywebgpu.kernels.templates import Claims, matmul_blocks
 from pywebgpu.ops import contraction, movement, pointwise
-from pywebgpu.symbolic import Sym, flatten, variable
+from pywebgpu.support.symbolic import Sym, flatten, variable
 
 Coords = tuple[Sym, ...]
 EACH = 8  # elements of a vector

@@ -14,8 +14,8 @@ from pywebgpu.ir import walk
 from pywebgpu.ir.graph import WHICH, Node, is_view, thread_state
 from pywebgpu.kernels import access
 from pywebgpu.ops import movement, pointwise
-from pywebgpu.shapes import Shape
-from pywebgpu.symbolic import Sym, flatten, unflatten, variable
+from pywebgpu.support.shapes import Shape
+from pywebgpu.support.symbolic import Sym, flatten, unflatten, variable
 
 
 def pack(roots: tuple[Node, ...], order: Sequence[Node]) -> tuple[Node, ...]:

@@ -8,11 +8,11 @@ from math import prod
 
 from pywebgpu.compiler.inlining import LARGE, REREAD
 from pywebgpu.compiler.suballocation import source_of
-from pywebgpu.formats import BF16, F16
 from pywebgpu.ir import walk
 from pywebgpu.ir.graph import Node
 from pywebgpu.kernels.templates import Claims
 from pywebgpu.ops import contraction, packing, pointwise
+from pywebgpu.support.formats import BF16, F16
 
 FEWEST = 2  # casts that one takes the place of
 

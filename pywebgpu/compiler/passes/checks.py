@@ -12,8 +12,8 @@ from pywebgpu.composites import bounds
 from pywebgpu.composites.bounds import Range
 from pywebgpu.dtypes import Kind
 from pywebgpu.ir.graph import Node, Pointwise, thread_state
-from pywebgpu.numbers import WORD
 from pywebgpu.ops import checks, contraction, indexing, pointwise, products, reduction
+from pywebgpu.support.numbers import WORD
 
 FEW = 1 << 16  # elements whose sum one more sum checks
 MANY = 1 << 23  # elements whose sum three more check, exactly

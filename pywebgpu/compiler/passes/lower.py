@@ -9,7 +9,7 @@ from pywebgpu.composites import ordering, wide
 from pywebgpu.ir import walk
 from pywebgpu.ir.graph import Node, Op, Reduction, Spec
 from pywebgpu.ops import contraction, indexing, movement, pointwise, reduction
-from pywebgpu.shapes import Shape
+from pywebgpu.support.shapes import Shape
 
 BLOCK = 256  # elements of a row that one workgroup orders
 JOINED = 6  # parts that one kernel joins

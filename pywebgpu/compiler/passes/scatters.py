@@ -11,7 +11,6 @@ from math import prod
 
 from pywebgpu import dtypes
 from pywebgpu.compiler.passes import lower as lowering
-from pywebgpu.formats import WORD
 from pywebgpu.ir import walk
 from pywebgpu.ir.graph import WHICH, Node
 from pywebgpu.kernels import windows
@@ -19,6 +18,7 @@ from pywebgpu.kernels.kernel import Limits
 from pywebgpu.kernels.target import Target
 from pywebgpu.kernels.templates import Claims
 from pywebgpu.ops import indexing, movement, pointwise, scattering
+from pywebgpu.support.formats import WORD
 
 MANY = 4096  # updates from which putting them in order first costs less than comparing each with each row
 WORK = 1 << 23  # comparisons of updates with elements, from which a few small kernels cost less than one with all

@@ -13,7 +13,7 @@ from pywebgpu.dtypes import Kind
 from pywebgpu.ir import key, walk
 from pywebgpu.ir.graph import Custom, Movement, Node, Op, Pointwise, Spec
 from pywebgpu.ops import clamping, contraction, indexing, movement, packing, pointwise, products, reduction
-from pywebgpu.shapes import Shape
+from pywebgpu.support.shapes import Shape
 
 Rule = Callable[[Node], Node]  # gives the node itself where it has nothing to say
 

@@ -16,7 +16,7 @@ from pywebgpu.ir.graph import Node
 from pywebgpu.kernels.target import Target
 from pywebgpu.kernels.templates import Claims, scan_blocks
 from pywebgpu.ops import indexing, movement, pointwise, products, reduction
-from pywebgpu.shapes import Shape
+from pywebgpu.support.shapes import Shape
 
 SHORT = 2048  # elements of a row, up to which a workgroup that gives each lane a stretch of it is as fast
 AGAIN = 1 << 15  # elements of all rows, up to which each block reads all that is before it

@@ -20,8 +20,8 @@ from pywebgpu.kernels.template import Computation
 from pywebgpu.kernels.templates import attention_tiles as tiles
 from pywebgpu.kernels.templates.attention_scores import Scores
 from pywebgpu.kernels.templates.attention_tiles import FOUR, Call, Lanes, Operand, Tile
-from pywebgpu.shapes import Shape
-from pywebgpu.symbolic import Sym, flatten
+from pywebgpu.support.shapes import Shape
+from pywebgpu.support.symbolic import Sym, flatten
 
 KEY, VALUE, QUERY = range(3)  # the outputs
 

@@ -20,7 +20,7 @@ from pywebgpu.kernels.template import Computation
 from pywebgpu.kernels.templates import attention_tiles as tiles
 from pywebgpu.kernels.templates.attention_scores import Scores
 from pywebgpu.kernels.templates.attention_tiles import FOUR, LANES, Call, Lanes, Operand, Tile
-from pywebgpu.symbolic import Sym, flatten
+from pywebgpu.support.symbolic import Sym, flatten
 
 SHUFFLED = "shuffled"  # rows are folded by shuffles, else through workgroup memory
 LOWEST = -2e38  # where the largest score starts: above what is hidden

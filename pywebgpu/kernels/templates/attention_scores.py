@@ -10,7 +10,7 @@ from pywebgpu.composites.attention import HIDDEN, split_extras
 from pywebgpu.kernels.builder import Builder
 from pywebgpu.kernels.ir import F32, LANE, U32, Array, Call, Const, Expr, call, construct, select, smaller, template
 from pywebgpu.kernels.templates import attention_tiles as tiles
-from pywebgpu.symbolic import Sym
+from pywebgpu.support.symbolic import Sym
 
 BITS = log2(e)  # Exponentials are powers of 2.
 FOUR = 4  # neighbours among the keys that share a draw

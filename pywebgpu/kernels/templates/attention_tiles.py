@@ -32,7 +32,7 @@ from pywebgpu.kernels.ir import (
     smaller,
 )  # fmt: skip
 from pywebgpu.kernels.launch import Launch
-from pywebgpu.symbolic import Sym
+from pywebgpu.support.symbolic import Sym
 
 LANES = 8  # invocations that share a row
 FOUR = Type("f32", 4)

@@ -28,7 +28,7 @@ from pywebgpu.kernels.templates import matmul_blocks, matmul_kernel
 from pywebgpu.kernels.templates.matmul_kernel import FULL, LEFT, RIGHT, STEPS, Tile, anchor_of, problem_of
 from pywebgpu.kernels.templates.rows import IN_ORDER
 from pywebgpu.ops import contraction, reduction
-from pywebgpu.symbolic import Sym, unflatten, variable
+from pywebgpu.support.symbolic import Sym, unflatten, variable
 
 CHEAP_COST = 4  # instructions of an operand that are repeated at each of the many reads of an element
 BUSY = 96  # workgroups that keep a device busy: a result that fills fewer has smaller ones, and shares them out by k

@@ -13,7 +13,6 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
-from pywebgpu.formats import WORD
 from pywebgpu.ir.graph import Node
 from pywebgpu.kernels import families
 from pywebgpu.kernels.builder import Builder
@@ -24,6 +23,7 @@ from pywebgpu.kernels.target import MATRICES as SUBGROUP_MATRICES
 from pywebgpu.kernels.template import Computation
 from pywebgpu.kernels.templates.matmul_kernel import LEFT, RIGHT, anchor_of, is_contiguous_in_k, problem_of
 from pywebgpu.ops import movement, pointwise
+from pywebgpu.support.formats import WORD
 
 WAY = "staged"
 BLOCKS = (  # rows, columns, depth, of those of an invocation, parts of k, slices

@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from math import prod
 
-from pywebgpu import symbolic
 from pywebgpu.ir.graph import Movement, Node, Reduction
 from pywebgpu.kernels import ir
 from pywebgpu.kernels.access import down, only_moves
@@ -23,7 +22,8 @@ from pywebgpu.kernels.kernel import Kernel
 from pywebgpu.kernels.launch import Launch, Problem
 from pywebgpu.kernels.template import Computation
 from pywebgpu.ops import contraction
-from pywebgpu.symbolic import Sym, flatten, variable
+from pywebgpu.support import symbolic
+from pywebgpu.support.symbolic import Sym, flatten, variable
 
 FULL, LEFT, RIGHT = "full", "left", "right"  # a node of a product has an element a result, a row, or a column
 LINE = 4  # neighbours in memory that make up for what lies between the runs that they are of

@@ -11,7 +11,7 @@ from pywebgpu.kernels.builder import Builder
 from pywebgpu.kernels.ir import LANE, Expr, Type, Var, call, construct, scalar, smaller
 from pywebgpu.kernels.templates.matmul_blocks import Block
 from pywebgpu.kernels.templates.matmul_kernel import LEFT, RIGHT, is_contiguous_in_k
-from pywebgpu.symbolic import Sym
+from pywebgpu.support.symbolic import Sym
 
 
 def four_of(kind: Type) -> Type:

@@ -15,7 +15,7 @@ from pywebgpu.kernels.templates import matmul_kernel
 from pywebgpu.kernels.templates.matmul_blocks import Block
 from pywebgpu.kernels.templates.matmul_kernel import FULL, anchor_of
 from pywebgpu.kernels.templates.matmul_operands import Side
-from pywebgpu.symbolic import Sym, flatten
+from pywebgpu.support.symbolic import Sym, flatten
 
 WRITTEN = 256  # results times nodes of an epilogue that are written out one by one
 JOINED = 192  # the same where slices join them

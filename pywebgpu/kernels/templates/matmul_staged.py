@@ -26,7 +26,7 @@ from pywebgpu.kernels.templates.matmul_blocks import WAY, Block
 from pywebgpu.kernels.templates.matmul_kernel import FULL, anchor_of
 from pywebgpu.kernels.templates.matmul_operands import Side, four_of
 from pywebgpu.kernels.templates.matmul_results import Sums
-from pywebgpu.symbolic import ZERO, Sym
+from pywebgpu.support.symbolic import ZERO, Sym
 
 LARGE, PRODUCTS, SUMS = "large", "products", "sums"  # in Limits.unrolls: those that sum up an operand are of the last
 RESULTS = 12288  # of a workgroup, from which products are large

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import partial
 from math import prod
 
-from pywebgpu import formats
 from pywebgpu.ir.graph import Node
 from pywebgpu.kernels import ir
 from pywebgpu.kernels.access import below
@@ -27,7 +26,8 @@ from pywebgpu.kernels.templates.matmul_blocks import is_aligned
 from pywebgpu.kernels.templates.matmul_kernel import FULL, LEFT, RIGHT, anchor_of, is_contiguous_in_k
 from pywebgpu.kernels.templates.matmul_staged import Steps
 from pywebgpu.ops import movement
-from pywebgpu.symbolic import Sym
+from pywebgpu.support import formats
+from pywebgpu.support.symbolic import Sym
 
 SIDE = 16  # of a matrix
 EIGHT = Type("u32", 4)  # eight numbers of two bytes

@@ -15,7 +15,7 @@ from pywebgpu.kernels.launch import Launch, Problem, threads
 from pywebgpu.kernels.target import Target
 from pywebgpu.kernels.template import REPEAT_COST, Computation, Domain, Template
 from pywebgpu.ops import indexing
-from pywebgpu.symbolic import Sym, variable
+from pywebgpu.support.symbolic import Sym, variable
 
 SMALL = 64  # elements, such as the steps that each batch norm counts: a dispatch takes longer than they do
 LARGE = 1 << 16  # elements from which memory takes longer than all else: vectors are longer texts

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from math import prod
 
 from pywebgpu import dtypes
-from pywebgpu.formats import WORD
 from pywebgpu.ir.graph import Node, Op, Reduction, Structural
 from pywebgpu.kernels import families
 from pywebgpu.kernels.access import Edges, gathers, read_at
@@ -19,7 +18,8 @@ from pywebgpu.kernels.templates.rows_blocks import each_of
 from pywebgpu.kernels.templates.rows_kernel import EXTREMES, folds, is_positional, together
 from pywebgpu.kernels.templates.rows_walk import BLOCK, FULL, HELD, HELD_ALONE, ONE_BY_ONE, OUTER, SHUFFLED, is_along
 from pywebgpu.ops import reduction
-from pywebgpu.symbolic import Sym, variable
+from pywebgpu.support.formats import WORD
+from pywebgpu.support.symbolic import Sym, variable
 
 WIDTH = 64  # invocations of a workgroup that has several rows: what it shares is cleared first, which takes time
 SECTOR = 8  # neighbours in memory that are as cheap to read as one

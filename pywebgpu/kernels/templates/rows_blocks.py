@@ -10,7 +10,7 @@ from pywebgpu.kernels.builder import Builder, Coords, element
 from pywebgpu.kernels.ir import F32, Const, Index
 from pywebgpu.kernels.templates.rows_walk import Place, Rows, groups
 from pywebgpu.ops import reduction
-from pywebgpu.symbolic import variable
+from pywebgpu.support.symbolic import variable
 
 
 def each_of(nodes: Sequence[Node]) -> int:

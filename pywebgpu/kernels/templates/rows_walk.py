@@ -14,7 +14,7 @@ from pywebgpu.kernels.builder import Builder
 from pywebgpu.kernels.ir import GROUP, LANE, U32, Const, Expr, Index, Var, smaller
 from pywebgpu.kernels.iteration_space import IterationSpace
 from pywebgpu.kernels.launch import Launch
-from pywebgpu.symbolic import ZERO, Sym, variable
+from pywebgpu.support.symbolic import ZERO, Sym, variable
 
 FULL, OUTER, BLOCK = "full", "outer", "block"  # levels: see rows.py
 SHUFFLED = "shuffled"

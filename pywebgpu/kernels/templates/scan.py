@@ -15,7 +15,7 @@ from pywebgpu.kernels.launch import Launch, Problem, threads
 from pywebgpu.kernels.target import Target
 from pywebgpu.kernels.template import Computation, Template
 from pywebgpu.ops import indexing
-from pywebgpu.symbolic import flatten, unflatten, variable
+from pywebgpu.support.symbolic import flatten, unflatten, variable
 
 
 class ScanTemplate(Template):

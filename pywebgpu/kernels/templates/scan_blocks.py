@@ -13,7 +13,6 @@ from contextlib import nullcontext
 from functools import reduce
 from math import prod
 
-from pywebgpu.formats import WORD
 from pywebgpu.ir.graph import Node, Op
 from pywebgpu.kernels.builder import Builder
 from pywebgpu.kernels.combine import combine, identity
@@ -25,7 +24,8 @@ from pywebgpu.kernels.template import Computation, Template
 from pywebgpu.kernels.templates.rows import PARTS, in_one_subgroup
 from pywebgpu.kernels.templates.rows_walk import SHUFFLED
 from pywebgpu.ops import indexing
-from pywebgpu.symbolic import Sym, flatten, unflatten, variable
+from pywebgpu.support.formats import WORD
+from pywebgpu.support.symbolic import Sym, flatten, unflatten, variable
 
 VECTOR = 4  # neighbours that a lane has in a strip
 STRIPS = 8  # of a lane, at most

@@ -17,7 +17,7 @@ from pywebgpu.kernels.launch import Launch, Problem, threads
 from pywebgpu.kernels.target import Target
 from pywebgpu.kernels.template import Computation, Template
 from pywebgpu.ops import indexing
-from pywebgpu.symbolic import ZERO, Sym, flatten, unflatten
+from pywebgpu.support.symbolic import ZERO, Sym, flatten, unflatten
 
 LANES = 64  # invocations that read the numbers together
 BESIDE = 4  # results of a row that one invocation computes, where a CPU plays the GPU

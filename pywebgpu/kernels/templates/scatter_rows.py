@@ -15,7 +15,7 @@ from pywebgpu.kernels.launch import Launch, Problem
 from pywebgpu.kernels.target import Target
 from pywebgpu.kernels.template import Computation, FusedTemplate, Template
 from pywebgpu.ops import scattering
-from pywebgpu.symbolic import Sym, flatten
+from pywebgpu.support.symbolic import Sym, flatten
 
 BLOCK = scattering.BLOCK
 NO_ROW = 0xFFFFFFFF

@@ -15,7 +15,7 @@ from pywebgpu.kernels.launch import Launch, Problem, threads
 from pywebgpu.kernels.target import Target
 from pywebgpu.kernels.template import Computation, Template
 from pywebgpu.ops import indexing
-from pywebgpu.symbolic import Sym, flatten, unflatten
+from pywebgpu.support.symbolic import Sym, flatten, unflatten
 
 BLOCK = 256  # elements that one workgroup orders by counting
 SIDES = (32, 16, 8, 4)  # elements of a larger block that one workgroup finds the ranks of

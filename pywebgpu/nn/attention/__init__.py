@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from pywebgpu import dtypes, lazy
+from pywebgpu import dtypes
 from pywebgpu.dtypes import Kind
 from pywebgpu.nn import functional, init
 from pywebgpu.nn.linear import NonDynamicallyQuantizableLinear
 from pywebgpu.nn.module import Module
 from pywebgpu.nn.parameter import Parameter
+from pywebgpu.support import lazy
 from pywebgpu.tensor import create
 from pywebgpu.tensor.movement import cat
 from pywebgpu.tensor.tensor import Tensor

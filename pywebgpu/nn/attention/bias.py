@@ -5,8 +5,9 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING
 
-from pywebgpu import dtypes, lazy
+from pywebgpu import dtypes
 from pywebgpu.composites.attention import CAUSAL
+from pywebgpu.support import lazy
 from pywebgpu.tensor import create
 
 if TYPE_CHECKING:

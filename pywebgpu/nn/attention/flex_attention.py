@@ -14,11 +14,12 @@ from importlib import import_module
 from operator import and_, or_
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pywebgpu import dtypes, lazy
+from pywebgpu import dtypes
 from pywebgpu.composites import attention as _attention
 from pywebgpu.composites.attention import HIDDEN
 from pywebgpu.nn import functional
 from pywebgpu.nn.attention import windows
+from pywebgpu.support import lazy
 from pywebgpu.tensor import create
 from pywebgpu.tensor.apply import apply
 

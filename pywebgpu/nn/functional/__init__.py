@@ -5,7 +5,7 @@ Its files import what they use under names with an underscore, so that only torc
 
 from importlib import import_module as _import_module
 
-from pywebgpu.lazy import names as _names
+from pywebgpu.support.lazy import names as _names
 
 _NAMES = {
     "activation": (
@@ -46,7 +46,7 @@ _NAMES = {
 def _asking(name: str) -> object:
     """What libraries import from here of torch.overrides."""
     is_asking = name == "handle_torch_function" or name.startswith("has_torch_function")
-    return getattr(_import_module("pywebgpu.overrides"), name) if is_asking else None
+    return getattr(_import_module("pywebgpu.torch_api.overrides"), name) if is_asking else None
 
 
 __getattr__, __dir__, __all__ = _names(__name__, _NAMES, _asking)

@@ -2,7 +2,7 @@
 
 from importlib import import_module
 
-from pywebgpu.lazy import names as _names
+from pywebgpu.support.lazy import names as _names
 
 _NAMES = {
     "clip_grad": "clip_grad_norm clip_grad_norm_ clip_grad_value_ clip_grads_with_norm_ get_total_norm",

@@ -1,6 +1,6 @@
 """All schedules by their public names."""
 
-from pywebgpu.lazy import names as _names
+from pywebgpu.support.lazy import names as _names
 
 _NAMES = {
     "annealing": "CosineAnnealingLR CosineAnnealingWarmRestarts OneCycleLR ReduceLROnPlateau",

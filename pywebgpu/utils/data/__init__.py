@@ -1,6 +1,5 @@
 """Datasets, samplers and the DataLoader: `pywebgpu.data` under PyTorch's name."""
 
-from pywebgpu import lazy as _lazy
 from pywebgpu.data.collate import default_collate, default_convert
 from pywebgpu.data.dataset import (
     ChainDataset,
@@ -22,6 +21,7 @@ from pywebgpu.data.sampler import (
     SubsetRandomSampler,
     WeightedRandomSampler,
 )
+from pywebgpu.support import lazy as _lazy
 
 __all__ = [
     "BatchSampler",

@@ -1,0 +1,1 @@
+"""What every layer may use and what knows no tensor: files, names, integers, shapes."""

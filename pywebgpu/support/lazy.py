@@ -1,0 +1,110 @@
+"""Names of a package whose files are imported when one of them is first asked for.
+
+What a program never names it does not load: that is Python's time at its start, and in a page also bytes.
+"""
+
+from collections.abc import Callable, Mapping
+from importlib import import_module, util
+from importlib.abc import Loader
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+_own_dict = vars(ModuleType)["__dict__"].__get__
+
+
+class Package(ModuleType):
+    """A package that imports its files once somebody asks for all of its names; `vars(package)` has them."""
+
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]  # It is an attribute of C there.
+        own: dict[str, Any] = _own_dict(self)
+        for name in self.__dir__():
+            if name not in own and (value := getattr(self, name, None)) is not None:
+                setattr(self, name, value)
+        return own
+
+    def __dir__(self) -> list[str]:
+        own = _own_dict(self)
+        return own["__dir__"]() if "__dir__" in own else sorted(own)
+
+
+packages: list[ModuleType] = []  # whose files are imported one by one
+listed_whole = False
+
+
+def list_whole() -> None:
+    """From now on all of a package's names are in its `__dict__`, which programs written for PyTorch may read."""
+    global listed_whole
+    listed_whole = True
+    for package in packages:
+        package.__class__ = Package
+
+
+def names(
+    package: str, files: Mapping[str, str], elsewhere: Callable[[str], Any] | None = None
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """`__getattr__`, `__dir__` and `__all__` of a package.
+
+    files: what each defines, with spaces between. elsewhere: what any other name stands for; None of nothing.
+    """
+    homes = {name: file for file, defined in files.items() for name in defined.split()}
+    module = import_module(package)
+    packages.append(module)
+    if listed_whole:
+        module.__class__ = Package
+
+    def find(name: str) -> Any:
+        home = homes.get(name)
+        if home is None:
+            other = elsewhere(name) if elsewhere else None
+            return absent(package)(name) if other is None else other
+        found = getattr(import_module(f"{package}.{home}"), name)
+        setattr(module, name, found)  # From now on it is found without this function.
+        return found
+
+    def known() -> list[str]:
+        return sorted({*_own_dict(module), *homes})
+
+    return find, known, sorted(homes)
+
+
+def absent(package: str) -> Callable[[str], Any]:
+    """The `__getattr__` of a module of PyTorch's name: what is not here raises when it is used, and says why."""
+
+    def find(name: str) -> object:
+        if not name.startswith("_"):
+            path = package.removeprefix("pywebgpu").removeprefix(".torch_api").removeprefix(".")
+            return import_module("pywebgpu.torch_api.absent").find(path, name)
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+    return find
+
+
+class AliasLoader(Loader):
+    """Gives a module that exists under another name."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self.module, self.spec = module, getattr(module, "__spec__", None)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return self.module
+
+    def exec_module(self, module: Any) -> None:
+        module.__spec__ = self.spec
+        if not hasattr(module, "__path__"):
+            module.__path__ = []  # A file here may be a package there.
+
+
+class FacadeFinder:
+    """The last of all finders: `cuda` and `doctor` below pywebgpu are modules of these folders."""
+
+    FOLDERS = "torch_api", "cli"
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        package, _, last = name.rpartition(".")
+        for folder in FacadeFinder.FOLDERS if package == "pywebgpu" else ():
+            if util.find_spec(f"pywebgpu.{folder}.{last}") is not None:
+                return ModuleSpec(name, AliasLoader(import_module(f"pywebgpu.{folder}.{last}")))
+        return None

@@ -1,0 +1,1 @@
+"""PyTorch's modules that are a file each here: `torch.cuda` is `cuda.py`, which `pywebgpu.cuda` names as well."""

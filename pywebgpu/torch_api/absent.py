@@ -1,0 +1,331 @@
+"""Names of PyTorch's that are not here, and why: each can be asked for, and raises when it is used."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib import import_module
+from typing import Any
+
+NAMES: dict[str, tuple[tuple[str, str], ...]] = {
+    "": (
+        (
+            "it is a part of TorchScript and of PyTorch's dispatch: programs run as Python; torch.explain has graphs",
+            "AVG AggregationType AliasDb AnyType Argument ArgumentSpec AwaitType Block BoolType BufferDict "
+            "CallStack Capsule ClassType Code CompilationUnit CompleteArgumentSpec ComplexType ConcreteModuleType "
+            "ConcreteModuleTypeBuilder DeepCopyMemoTable DeviceObjType DictType "
+            "DispatchKey DispatchKeySet EnumType ErrorReport ExcludeDispatchKeyGuard "
+            "ExecutionPlan FatalError FileCheck FloatType FunctionSchema Gradient Graph GraphExecutorState "
+            "IODescriptor InferredType IntType InterfaceType JITException ListType LiteScriptModule LockingLogger "
+            "LoggerBase ModuleDict Node NoneType NoopLogger NumberType OperatorInfo OptionalType PRIVATE_OPS "
+            "ParameterDict PyObjectType RRefType SUM ScriptClass ScriptClassFunction ScriptDict "
+            "ScriptDictIterator ScriptDictKeyIterator ScriptFunction ScriptList ScriptListIterator ScriptMethod "
+            "ScriptModule ScriptObject ScriptObjectProperty StaticModule StreamObjType StringType SymBoolType "
+            "SymIntType Tag TensorType TracingState TupleType Type UnionType Use Value classproperty "
+            "import_ir_module import_ir_module_from_buffer init_num_threads merge_type_from_type_comment parse_ir "
+            "parse_schema parse_type_comment prepare_multiprocessing_environment "
+            "profiler_allow_cudagraph_cupti_lazy_reinit_cuda12 unify_type_list",
+        ),
+        (
+            "memory is that of untyped_storage(): a tensor is lazy, and its values move",
+            "BFloat16Storage BoolStorage ByteStorage CharStorage ComplexDoubleStorage ComplexFloatStorage "
+            "DoubleStorage FloatStorage HalfStorage IntStorage LongStorage ShortStorage Storage StorageBase "
+            "TypedStorage UntypedStorage",
+        ),
+        (
+            "models are not quantised here",
+            "QInt32Storage QInt8Storage QUInt2x4Storage QUInt4x2Storage QUInt8Storage choose_qparams_optimized "
+            "dequantize empty_quantized fake_quantize_per_channel_affine fake_quantize_per_tensor_affine "
+            "fbgemm_linear_fp16_weight fbgemm_linear_fp16_weight_fp32_activation fbgemm_linear_int8_weight "
+            "fbgemm_linear_int8_weight_fp32_activation fbgemm_linear_quantize_weight fbgemm_pack_gemm_matrix_fp16 "
+            "fbgemm_pack_quantized_matrix fused_moving_avg_obs_fake_quant int_repr per_channel_affine "
+            "per_channel_affine_float_qparams per_channel_symmetric per_tensor_affine per_tensor_symmetric "
+            "q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qint32 qint8 "
+            "qscheme quantize_per_channel quantize_per_tensor quantize_per_tensor_dynamic quantized_batch_norm "
+            "quantized_gru quantized_gru_cell quantized_lstm quantized_lstm_cell quantized_max_pool1d "
+            "quantized_max_pool2d quantized_max_pool3d quantized_rnn_relu_cell quantized_rnn_tanh_cell quint2x4 "
+            "quint4x2 quint8",
+        ),
+        (
+            "there is no such dtype here: torch.uint8, int8 to int64 and the floats are",
+            "bit bits16 bits1x8 bits2x4 bits4x2 bits8 float4_e2m1fn_x2 float8_e4m3fn float8_e4m3fnuz float8_e5m2 "
+            "float8_e5m2fnuz float8_e8m0fnu int1 int2 int3 int4 int5 int6 int7 uint1 uint16 uint2 uint3 uint4 "
+            "uint5 uint6 uint7",
+        ),
+        (
+            "sparse tensors are coordinates (torch.sparse_coo_tensor) or rows (torch.sparse_csr_tensor) here",
+            "ccol_indices_copy col_indices_copy crow_indices_copy dsmm hsmm hspmm indices_copy resize_as_sparse_ "
+            "row_indices_copy saddmm smm sparse_bsc sparse_bsc_tensor sparse_bsr sparse_bsr_tensor "
+            "sparse_compressed_tensor sparse_csc sparse_csc_tensor sspaddmm values_copy",
+        ),
+        (
+            "it is one of PyTorch's own kernels: use the function of torch.nn.functional",
+            "cudnn_affine_grid_generator cudnn_batch_norm cudnn_convolution cudnn_convolution_add_relu "
+            "cudnn_convolution_relu cudnn_convolution_transpose cudnn_grid_sampler cudnn_is_acceptable "
+            "miopen_batch_norm miopen_convolution miopen_convolution_add_relu miopen_convolution_relu "
+            "miopen_convolution_transpose miopen_ctc_loss miopen_depthwise_convolution miopen_rnn "
+            "mkldnn_adaptive_avg_pool2d mkldnn_convolution mkldnn_linear_backward_weights mkldnn_max_pool2d "
+            "mkldnn_max_pool3d mkldnn_rnn_layer",
+        ),
+        ("use concurrent.futures, or a thread of Python's", "Future FutureType fork wait"),
+        ("use torch.utils.benchmark.Timer", "BenchmarkConfig BenchmarkExecutionStats ThroughputBenchmark"),
+        (
+            "use torch.save and torch.load",
+            "DeserializationStorageContext PyTorchFileReader PyTorchFileWriter ScriptModuleSerializer "
+            "SerializationStorageContext get_file_path",
+        ),
+        ("each thread may have a torch.Generator of its own", "thread_safe_generator"),
+        ("use torch.from_numpy(numpy.memmap(file))", "from_file"),
+        ("pad rows to one length, or use torch.nn.utils.rnn.pack_padded_sequence", "jagged"),
+        (
+            "layouts are names here: compare with torch.strided, torch.channels_last and their like",
+            "layout memory_format",
+        ),
+        ("use slice_scatter, which writes into a copy", "slice_inverse"),
+        (
+            "shapes are plain numbers here: use int, float, bool, min, max and the module math",
+            "SymBool SymFloat SymInt sym_constrain_range sym_constrain_range_for_size sym_float sym_fresh_size "
+            "sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum",
+        ),
+        ("use Python's own if and while: torch.compile guards what they looked at", "cond while_loop"),
+        ("PyTorch took it away: use torch.linalg.eigh, with UPLO for upper", "symeig"),
+        ("PyTorch took it away: use the function of this name in torch.linalg", "eig lstsq matrix_rank solve"),
+        ("use torch.linalg.eigh, which finds all eigenvalues", "lobpcg"),
+        (
+            "use torch.nn.functional.batch_norm",
+            "batch_norm_backward_elemt batch_norm_backward_reduce batch_norm_elemt batch_norm_gather_stats "
+            "batch_norm_gather_stats_with_counts batch_norm_stats batch_norm_update_stats",
+        ),
+        ("use torch.nn.LSTM, torch.nn.GRU or torch.nn.RNN, which hold the weights", "gru lstm rnn_relu rnn_tanh"),
+        ("use max_norm of torch.nn.functional.embedding", "embedding_renorm_"),
+        ("use torch.linalg.vector_norm", "native_norm"),
+        ("use torch.autocast as a with block", "autocast_decrement_nesting autocast_increment_nesting"),
+        (
+            "autocast is for devices cpu and webgpu: use torch.set_autocast_dtype and torch.set_autocast_enabled",
+            "get_autocast_ipu_dtype get_autocast_xla_dtype is_autocast_ipu_enabled is_autocast_xla_enabled "
+            "set_autocast_ipu_dtype set_autocast_ipu_enabled set_autocast_xla_dtype set_autocast_xla_enabled",
+        ),
+    ),
+    "nn.functional": (
+        ("assign the result of the function without the underscore", "dropout_ feature_dropout"),
+        (
+            "it is a type of TorchScript's: use int, tuple[int, ...] or torch.dtype",
+            "BroadcastingList1 BroadcastingList2 BroadcastingList3 DType",
+        ),
+        ("it is a part of TorchScript: use Python's own if and assert", "assert_int_or_pair boolean_dispatch"),
+        (
+            "it is a text of PyTorch's documentation, which is at docs.pytorch.org",
+            "reproducibility_notes sparse_support_notes tf32_notes",
+        ),
+        (
+            "there are no floats of 8 bits here: multiply by the scales, and use torch.matmul",
+            "ScalingType SwizzleType scaled_grouped_mm scaled_mm",
+        ),
+        ("call torch.matmul on the rows of each group, or torch.bmm on groups of one size", "grouped_mm"),
+    ),
+    "overrides": (
+        ("call torch.overrides.get_overridable_functions", "get_testing_overrides"),
+        ("call the function in a torch._C.DisableTorchFunctionSubclass block", "redispatch_function"),
+    ),
+    "nn.attention": (
+        (
+            "the compiler picks the kernel of attention: call scaled_dot_product_attention",
+            "activate_flash_attention_impl current_flash_attention_impl list_flash_attention_impls "
+            "register_flash_attention_impl restore_flash_attention_impl",
+        ),
+    ),
+    "optim": (
+        (
+            "use an optimizer's state_dict and load_state_dict, and torch.func.functional_call for other parameters",
+            "swap_in_optimizer_params_and_state",
+        ),
+    ),
+    "utils": (
+        (
+            "it is about PyTorch's own build",
+            "cmake_prefix_path generate_methods_for_privateuse1_backend get_cpp_backtrace rename_privateuse1_backend",
+        ),
+        ("use torch.utils.benchmark.Timer", "ThroughputBenchmark"),
+    ),
+    "utils.data": (
+        (
+            "use Dataset, IterableDataset and DataLoader",
+            "DFIterDataPipe DataChunk IterDataPipe MapDataPipe argument_validation functional_datapipe "
+            "guaranteed_datapipes_determinism non_deterministic runtime_validation runtime_validation_disabled",
+        ),
+    ),
+    "autograd.graph": (
+        (
+            "there is one device and no stream of its own: gradients are added up in order",
+            "set_override_stale_capture_stream set_warn_on_accumulate_grad_stream_mismatch",
+        ),
+        (
+            "use torch.utils.checkpoint.checkpoint for parts whose values take too much memory",
+            "region_activation_memory_budget",
+        ),
+    ),
+    "return_types": (
+        ("results are tuples with _fields, which trees of values know", "all_return_types pytree_register_structseq"),
+    ),
+    "utils.checkpoint": (
+        ("it is inside of torch.utils.checkpoint.checkpoint: use that", "CheckpointFunction GraphExecGroup"),
+        (
+            "a segment is computed again as a whole: checkpoint smaller parts of the model",
+            "CheckpointPolicy SAC_IGNORED_OPS SelectiveCheckpointContext create_selective_checkpoint_contexts",
+        ),
+        (
+            "draws have one state for all devices: torch.get_rng_state and torch.set_rng_state",
+            "get_device_states set_device_states",
+        ),
+    ),
+    "linalg": (("it is a text of PyTorch's documentation, which is at docs.pytorch.org", "common_notes"),),
+    "func": (("use einsum, permute and reshape", "rearrange"),),
+    "autograd": (
+        ("use torch.autograd.Function, whose arguments are tensors", "NestedIOFunction"),
+        (
+            "gradients are contiguous, whatever lies how: use permute and contiguous where another layout is wanted",
+            "enforce_grad_layout_policy",
+        ),
+    ),
+    "cuda": (
+        (
+            "memory is that of untyped_storage(): a tensor is lazy, and its values move",
+            "BFloat16Storage BoolStorage ByteStorage CharStorage ComplexDoubleStorage ComplexFloatStorage "
+            "DoubleStorage FloatStorage HalfStorage IntStorage LongStorage ShortStorage",
+        ),
+        (
+            "torch.compile records a step once and runs it again",
+            "CUDAGraph graph graph_pool_handle make_graphed_callables",
+        ),
+        (
+            "memory of a device is kept by this library: torch.memory.stats() tells of it",
+            "CUDAPluggableAllocator MemPool caching_allocator_alloc caching_allocator_delete "
+            "caching_allocator_disabled caching_allocator_enable change_current_allocator get_allocator_backend "
+            "get_per_process_memory_fraction memory_snapshot set_per_process_memory_fraction use_mem_pool",
+        ),
+        (
+            "WebGPU does not tell it: torch.profiler times kernels, and torch.memory.stats() counts bytes",
+            "clock_rate device_memory_used list_gpu_processes memory_usage power_draw temperature utilization",
+        ),
+        (
+            "it is CUDA's own, and the device is webgpu: use torch.webgpu and tensors",
+            "ExternalStream GreenContext check_error cudaStatus cudart current_blas_handle current_solver_handle "
+            "get_stream_from_external",
+        ),
+        ("one generator draws for all devices: torch.default_generator", "default_generators"),
+    ),
+    "random": (("each thread may have a torch.Generator of its own", "thread_safe_generator"),),
+    "masked": (
+        (
+            "its functions take tensors and masks (mask=): torch.masked.sum, mean, softmax and more",
+            "MaskedTensor as_masked_tensor is_masked_tensor masked_tensor",
+        ),
+    ),
+    "sparse": (
+        (
+            "sparse tensors are coordinates (torch.sparse_coo_tensor) or rows (torch.sparse_csr_tensor) here",
+            "SparseSemiStructuredTensor SparseSemiStructuredTensorCUSPARSELT SparseSemiStructuredTensorCUTLASS "
+            "as_sparse_gradcheck check_sparse_tensor_invariants to_sparse_semi_structured",
+        ),
+        ("use torch.linalg.solve with to_dense()", "solve"),
+    ),
+    "profiler": (("torch.profiler.profile writes Chrome's format", "DeviceType ExecutionTraceObserver"),),
+    "compiler": (
+        (
+            "torch.compile captures steps by itself: see docs/guides/compile.md",
+            "get_default_backend keep_portable_guards_unsafe keep_tensor_guards_unsafe load_cache_artifacts "
+            "load_compiled_function nested_compile_region save_cache_artifacts set_default_backend "
+            "set_enable_guard_collectives set_stance skip_all_guards_unsafe skip_guard_on_all_nn_modules_unsafe "
+            "skip_guard_on_globals_unsafe skip_guard_on_inbuilt_nn_modules_unsafe substitute_in_graph wrap_numpy",
+        ),
+    ),
+    "accelerator": (
+        ("torch.compile records a step once and runs it again", "Graph"),
+        ("WebGPU does not say how much memory there is: torch.memory.stats() counts what is used", "get_memory_info"),
+    ),
+    "Tensor": (
+        (
+            "sparse tensors are coordinates (torch.sparse_coo_tensor) or rows (torch.sparse_csr_tensor) here",
+            "ccol_indices resize_as_sparse_ row_indices smm sparse_mask sparse_resize_ sparse_resize_and_clear_ "
+            "sspaddmm to_sparse_bsc to_sparse_bsr to_sparse_csc",
+        ),
+        (
+            "models are not quantised here",
+            "dequantize int_repr q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale "
+            "q_zero_point qscheme",
+        ),
+        ("memory is that of untyped_storage(): a tensor is lazy, and its values move", "storage storage_type"),
+        ("it is one of PyTorch's own kernels: use the function of torch.nn.functional", "to_mkldnn"),
+        ("use data_ptr(), which is the same number", "const_data_ptr"),
+        ("a gradient has the dtype of its tensor: use to() on either", "grad_dtype"),
+        ("index with brackets: x[i, j]", "index"),
+        ("the device is webgpu: use to(device)", "ipu mtia xpu"),
+        ("use an expression of tensors, or map_", "map2_"),
+        ("use copy_, or load_state_dict of a module", "module_load"),
+        ("PyTorch took it away: use requires_grad, names of a dict, or torch.distributions", "name reinforce"),
+        ("use reshape, or resize_ and resize_as_", "resize resize_as"),
+        ("use slice_scatter, which writes into a copy", "slice_inverse"),
+        ("rows have one length here: use torch.nn.utils.rnn.pad_sequence", "to_padded_tensor"),
+        ("PyTorch took it away: use the function of this name in torch.linalg", "eig lstsq solve"),
+        ("PyTorch took it away: use torch.linalg.eigh, with UPLO for upper", "symeig"),
+    ),
+    "mps": (
+        ("it is Metal's own, and the device is webgpu: an op is a function of tensors", "compile_shader load_metallib"),
+        (
+            "memory of a device is kept by this library: torch.memory.stats() tells of it",
+            "set_per_process_memory_fraction",
+        ),
+    ),
+    "serialization": (
+        (
+            "a typed storage is that of untyped_storage(), and Tensor.dtype says its type",
+            "StorageType normalize_storage_type storage_to_tensor_type",
+        ),
+        (
+            "Tensor.device says where it is, and map_location of torch.load where it goes",
+            "location_tag register_package validate_cuda_device validate_hpu_device",
+        ),
+        ("use tempfile.TemporaryDirectory", "mkdtemp"),
+        ("a file is written with its values: save shapes and dtypes alone", "skip_data"),
+    ),
+    "testing": (("it looks through texts of TorchScript: use Python's re", "FileCheck"),),
+}
+
+# What is here in a file of its own, since few programs use it: the module of PyTorch's, the file, its names.
+ELSEWHERE = (
+    ("nn", "nn.factory", "factory_kwargs"),
+    ("nn.functional", "layer_operators", "conv_tbc native_channel_shuffle"),
+    ("nn.functional", "tensor.tensor", "Tensor"),
+    ("nn.init", "nn.older_init", "constant dirac eye kaiming_normal kaiming_uniform normal orthogonal sparse"),
+    ("nn.init", "nn.older_init", "uniform xavier_normal xavier_uniform"),
+    ("nn.parameter", "nn.lazy_layers", "UninitializedBuffer UninitializedParameter UninitializedTensorMixin is_lazy"),
+    ("utils", "utils.swapping", "set_module swap_tensors"),
+)
+
+
+def find(path: str, name: str) -> object:
+    """A class that raises when it is made or called. Raises AttributeError for what PyTorch has not either."""
+    stand_ins: Any = import_module("pywebgpu.torch_api.stand_ins")
+    known: object = stand_ins.ANSWERS.get(f"{path}.{name}")
+    if known is not None:
+        return known
+    for module, file, names in ELSEWHERE:
+        if module == path and name in names.split():
+            return getattr(import_module(f"pywebgpu.{file}"), name)
+    if name in stand_ins.INSIDE.get(path, "").split():
+        return stand_ins.module(f"{path}.{name}")
+    whole = f"torch.{path}.{name}" if path else f"torch.{name}"
+    for reason, names in NAMES.get(path, ()):
+        if name in names.split():
+            return type(name, (stand_ins.Absent,), {"__doc__": f"{whole} is not here: {reason}"})
+    if path == "Tensor":
+        raise AttributeError(f"'Tensor' object has no attribute {name!r}")
+    text = f"module 'torch.{path}' has no attribute {name!r}".replace("torch.'", "torch'")
+    raise AttributeError(text + ("" if path else near(name)))
+
+
+@lru_cache(maxsize=100)
+def near(name: str) -> str:
+    """What may have been meant: Python itself says nothing where there are as many names as in torch."""
+    names = dir(import_module("pywebgpu"))
+    found = import_module("difflib").get_close_matches(name, names, 1, 0.75)
+    return f". Did you mean: {found[0]!r}?" if found else ""

@@ -1,0 +1,197 @@
+"""torch.masked: reductions and normalizations of the elements that a mask chooses.
+
+What the mask leaves out becomes what changes no result: 0 in a sum, -inf in a maximum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pywebgpu import dtypes, linalg
+from pywebgpu.dtypes import DType, Kind
+from pywebgpu.support import lazy, numbers
+from pywebgpu.tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    Mask = Tensor | None
+    Dims = int | Sequence[int] | None
+
+INF, NAN = float("inf"), float("nan")
+
+
+def _inside(input: Tensor, mask: Mask) -> Tensor:
+    """The mask as bool, in the input's shape."""
+    if mask is None:
+        return input.new_ones(input.shape, dtype=dtypes.bool_)
+    if mask.ndim > input.ndim:
+        raise IndexError("_input_mask expected broadcastable mask (got mask dimensionality higher than of the input)")
+    return mask.to(dtypes.bool_).broadcast_to(input.shape)
+
+
+def _filled(input: Tensor, mask: Mask, value: float, *, as_floats: bool = False) -> Tensor:
+    """`input` with one number where the mask is False; an infinity is the end of a dtype of whole numbers.
+
+    as_floats: what is made of it are floats, so where no int64 reaches its end, floats of the same values do.
+    """
+    if mask is None:
+        return input
+    dtype = input.dtype
+    if abs(value) == INF and dtype.kind is not Kind.FLOAT:
+        low, high = dtype.low, dtype.high
+        if dtype is dtypes.int64 and input._storage.device.target.wgsl:
+            if as_floats:
+                input = input.float()
+            else:
+                low, high = numbers.WORD
+        value = low if value < 0 else high
+    return input.masked_fill(_inside(input, mask).logical_not(), value)
+
+
+def _axes(dim: Dims, ndim: int) -> tuple[int, ...]:
+    if dim is None or (not isinstance(dim, int) and not len(dim)):
+        return tuple(range(ndim))
+    return (dim,) if isinstance(dim, int) else tuple(dim)
+
+
+def _named(name: str, text: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"{text} of the elements where `mask` is True."
+    return function
+
+
+def _summed(name: str, text: str, value: float) -> Callable[..., Tensor]:
+    def function(
+        input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: DType | None = None, mask: Mask = None
+    ) -> Tensor:
+        wanted = dtype or (input.dtype if input.dtype.kind is Kind.FLOAT else dtypes.int64)
+        x = _filled(input, mask, value)
+        if name == "sum":
+            return x.sum(_axes(dim, x.ndim), keepdim, dtype=wanted)
+        for axis in sorted({axis % max(x.ndim, 1) for axis in _axes(dim, x.ndim)}, reverse=True):
+            x = x.prod(axis, keepdim, dtype=wanted)
+        return x.to(wanted)
+
+    return _named(name, text, function)
+
+
+def _extreme(name: str, text: str, value: float) -> Callable[..., Tensor]:
+    def function(
+        input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: DType | None = None, mask: Mask = None
+    ) -> Tensor:
+        x = _filled(input, mask, value, as_floats=name == "logsumexp")
+        axes = dim if name.startswith("arg") else _axes(dim, x.ndim)
+        found: Tensor = getattr(x, name)(axes, keepdim=keepdim)
+        return found.to(dtype or input.dtype)
+
+    return _named(name, text, function)
+
+
+def _along(name: str, text: str, value: float) -> Callable[..., Tensor]:
+    def function(input: Tensor, dim: int, *, dtype: DType | None = None, mask: Mask = None) -> Tensor:
+        x = _filled(input, mask, value, as_floats="softmax" in name)
+        found: Tensor = getattr(x, name)(dim, dtype=dtype or input.dtype)
+        return found
+
+    return _named(name, text, function)
+
+
+sum, prod = _summed("sum", "The sum", 0), _summed("prod", "The product", 1)
+amax, amin = _extreme("amax", "The largest", -INF), _extreme("amin", "The smallest", INF)
+argmax, argmin = _extreme("argmax", "Where the largest is", -INF), _extreme("argmin", "Where the smallest is", INF)
+logsumexp = _extreme("logsumexp", "The logarithm of the sum of exponentials", -INF)
+softmax, log_softmax = _along("softmax", "The softmax", -INF), _along("log_softmax", "Its logarithm, softmax", -INF)
+cumsum, cumprod = _along("cumsum", "The running sum", 0), _along("cumprod", "The running product", 1)
+
+
+def softmin(input: Tensor, dim: int, *, dtype: DType | None = None, mask: Mask = None) -> Tensor:
+    """The softmax of the negatives of the elements where `mask` is True."""
+    return _filled(input, mask, INF, as_floats=True).neg().softmax(dim, dtype or input.dtype)
+
+
+def mean(
+    input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: DType | None = None, mask: Mask = None
+) -> Tensor:
+    """The mean of the elements where `mask` is True; NaN of none."""
+    if (dtype or input.dtype).kind is not Kind.FLOAT:
+        raise ValueError(
+            "mean(): Could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
+            f"Got: {dtype or input.dtype}"
+        )
+    count = _inside(input, mask).sum(_axes(dim, input.ndim), keepdim)
+    return sum(input, dim, keepdim=keepdim, dtype=dtype, mask=mask) / count
+
+
+def median(
+    input: Tensor, dim: int = -1, *, keepdim: bool = False, dtype: DType | None = None, mask: Mask = None
+) -> Tensor:
+    """The median of the elements where `mask` is True; NaN of none."""
+    x = input if input.dtype.is_floating_point else input.float()
+    found: Tensor = _filled(x, mask, NAN).nanmedian(dim, keepdim)[0]
+    if input.dtype.is_floating_point:
+        return found
+    if found.isnan().any():
+        raise ValueError("masked median expects no fully masked out rows if dtype is not floating point")
+    return found.to(dtype or input.dtype)
+
+
+def norm(
+    input: Tensor,
+    ord: float | None = 2.0,
+    dim: Dims = None,
+    *,
+    keepdim: bool = False,
+    dtype: DType | None = None,
+    mask: Mask = None,
+) -> Tensor:
+    """The norm of the elements where `mask` is True."""
+    x = _filled(input, mask, INF if ord == -INF else 0)
+    return linalg.vector_norm(x, 2 if ord is None else ord, _axes(dim, x.ndim), keepdim, dtype=dtype or input.dtype)
+
+
+def normalize(
+    input: Tensor, ord: float, dim: int, *, eps: float = 1e-12, dtype: DType | None = None, mask: Mask = None
+) -> Tensor:
+    """The elements where `mask` is True, divided by their norm."""
+    size = norm(input, ord, dim, keepdim=True, dtype=dtype, mask=mask)
+    return _filled(input, mask, 0) / size.maximum(size.new_full((), eps))
+
+
+def logaddexp(
+    input: Tensor, other: Tensor, *, dtype: DType | None = None, input_mask: Mask = None, other_mask: Mask = None
+) -> Tensor:
+    """log(exp(input) + exp(other)), of each where its mask is True."""
+    found = _filled(input, input_mask, -INF).logaddexp(_filled(other, other_mask, -INF))
+    return found.to(dtype or input.dtype)
+
+
+def var(
+    input: Tensor,
+    dim: Dims = None,
+    unbiased: bool | None = None,
+    *,
+    correction: float | None = None,
+    keepdim: bool = False,
+    dtype: DType | None = None,
+    mask: Mask = None,
+) -> Tensor:
+    """The variance of the elements where `mask` is True."""
+    if unbiased is not None and correction is not None:
+        raise AssertionError("Only one of unbiased and correction may be given")
+    less = (1.0 if unbiased is None else float(unbiased)) if correction is None else float(correction)
+    wanted = dtype or (input.dtype if input.dtype.kind is Kind.FLOAT else dtypes.float32)
+    wide = wanted if wanted.kind is Kind.FLOAT else dtypes.float32
+    axes = _axes(dim, input.ndim)
+    count = _inside(input, mask).sum(axes, True)
+    apart = input - sum(input, axes, keepdim=True, dtype=wanted, mask=mask) / count
+    total = sum(apart * apart.conj(), axes, keepdim=keepdim, dtype=wide, mask=mask)
+    count = count.reshape(total.shape)
+    return (total / ((count.to(wide.part or wide) - less).clamp_min(0) if less else count)).to(wanted)
+
+
+def std(input: Tensor, dim: Dims = None, unbiased: bool | None = None, **options: Any) -> Tensor:
+    """The standard deviation of the elements where `mask` is True."""
+    return var(input, dim, unbiased, **options).sqrt()
+
+
+__getattr__ = lazy.absent(__name__)

@@ -1,0 +1,41 @@
+"""Names of the torch namespace that few programs use, and the modules that have them: a page loads this when asked."""
+
+_HOMES = {
+    "pywebgpu.torch_api.accelerator": "get_device_module",
+    "pywebgpu.amp": "GradScaler",
+    "pywebgpu.torch_api.cuda": "AcceleratorError Event OutOfMemoryError Stream",
+    "pywebgpu.distributions.sampling": "binomial poisson",
+    "pywebgpu.func.batch": "vmap",
+    "pywebgpu.torch_api.layer_operators": """
+        affine_grid_generator conv_tbc convolution gru_cell lstm_cell max_pool1d_with_indices native_channel_shuffle
+        norm_except_dim rnn_relu_cell rnn_tanh_cell
+    """,
+    "pywebgpu.linalg": "cholesky_inverse cholesky_solve det inverse logdet matrix_exp pinverse slogdet",
+    "pywebgpu.linalg.lu_factors": "geqrf lu lu_solve lu_unpack orgqr ormqr pca_lowrank svd_lowrank triangular_solve",
+    "pywebgpu.torch_api.operators": """
+        _chunk_cat _native_batch_norm_legit _segment_reduce _unsafe_masked_index _unsafe_masked_index_put_accumulate
+        alpha_dropout_ dropout_ feature_alpha_dropout_ feature_dropout feature_dropout_ frobenius_norm get_device
+        grid_sampler grid_sampler_2d grid_sampler_3d native_batch_norm native_dropout native_group_norm
+        native_layer_norm nuclear_norm segment_reduce slice_copy
+    """,
+    "pywebgpu.torch_api.overrides": "DisableTorchFunction DisableTorchFunctionSubclass",
+    "pywebgpu.signal.windows": "kaiser_window",
+    "pywebgpu.sparse": "sparse_coo_tensor spmm",
+    "pywebgpu.sparse.csr": "sparse_csr_tensor",
+    "pywebgpu.special": "polygamma",
+    "pywebgpu.tensor.bits": "frexp hash_tensor nextafter",
+    "pywebgpu.tensor.complex_numbers": "complex imag polar real view_as_complex view_as_real",
+    "pywebgpu.tensor.copies": """
+        alias_copy as_strided_copy as_strided_scatter detach_copy diagonal_copy empty_permuted empty_strided expand_copy
+        narrow_copy permute_copy select_copy split_copy split_with_sizes_copy squeeze_copy t_copy transpose_copy
+        unbind_copy unfold_copy unsafe_chunk unsafe_split unsafe_split_with_sizes unsqueeze_copy
+        view_as_complex_copy view_as_real_copy view_copy
+    """,
+    "pywebgpu.tensor.numeric": """
+        bartlett_window blackman_window cdist cholesky constant_pad_nd corrcoef cov cumulative_trapezoid digamma
+        fill gradient hamming_window hann_window histogram histogramdd lgamma mvlgamma nonzero_static pdist qr
+        renorm svd unravel_index vander
+    """,
+    "pywebgpu.utils.dlpack": "from_dlpack to_dlpack",
+}
+NAMES = {name: home for home, names in _HOMES.items() for name in names.split()}

@@ -1,0 +1,270 @@
+"""PyTorch's modules that are not here: they can be imported and asked, and say why when they are used.
+
+A name of such a module is a class, so that it may stand in annotations, in isinstance and as a base; making one, or
+calling it, raises NotImplementedError. What is here under another name (torch.nn.modules.linear) is that.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.machinery
+import sys
+import types
+from collections.abc import Callable, Iterable
+from typing import Any, NoReturn
+
+# Modules of the torch namespace: why they are not here, and what is near.
+from pywebgpu import devices
+from pywebgpu.torch_api import backends
+
+REASONS = {
+    "ao": "models are not quantised here",
+    "compiler": "torch.compile captures steps by itself",
+    "contrib": "it is not part of this library: use tensors",
+    "cpu": "torch.cpu has what programs ask of it",
+    "distributed": "there is one process and its devices: leave out what joins processes, or ask is_available first",
+    "export": "torch.export is a function here: docs/guides/export.md",
+    "functional": "its functions stand in torch itself",
+    "futures": "nothing runs in other processes: use concurrent.futures",
+    "fx": "graphs are made by recording: torch.explain shows them",
+    "hub": "download the source and weights of a model, and torch.load them",
+    "jit": "programs run as Python: use torch.compile, or torch.save_program for files",
+    "library": "an operator is a function of tensors: torch.autograd.Function gives it a gradient",
+    "monitor": "use torch.profiler and torch.memory.stats()",
+    "mps": 'the device is "webgpu": use torch.webgpu and torch.profiler',
+    "mtia": 'the device is "webgpu": use torch.webgpu',
+    "multiprocessing": "tensors are not shared between processes: threads may share them",
+    "nativert": "it runs PyTorch's own exports: use torch.save_program",
+    "nested": "pad rows to one length",
+    "numa": "it is about PyTorch's own processes: there is one here",
+    "onnx": "use torch.save_program, or write safetensors",
+    "package": "save a state_dict by torch.save, and the program as files",
+    "quantization": "models are not quantised here",
+    "quasirandom": "use torch.rand, or qmc.Sobol of scipy.stats",
+    "serialization": "use torch.save and torch.load",
+    "sparse": "sparse tensors are coordinates and values here (torch.sparse_coo_tensor)",
+    "storage": "use Tensor.untyped_storage",
+    "testing": "use torch.testing.assert_close and make_tensor",
+    "torch_version": "use torch.__version__",
+    "types": "use torch.Tensor, torch.dtype and torch.device",
+    "xpu": 'the device is "webgpu": use torch.webgpu',
+}
+# Submodules of what is here, whose names stand in the module above them.
+INSIDE = {
+    "accelerator": "graphs memory",
+    "amp": "autocast_mode grad_scaler",
+    "autograd": "anomaly_mode forward_ad function functional grad_mode gradcheck graph profiler profiler_legacy "
+    "profiler_util variable",
+    "backends": "cpu cuda cudnn cusparselt kleidiai mha miopen mkl mkldnn mps nnpack openmp opt_einsum python_native "
+    "quantized xeon xnnpack",
+    "cuda": "amp comm gds graphs green_contexts jiterator memory nccl nvtx profiler random sparse streams tunable",
+    "cpu": "amp",
+    "distributions": "bernoulli beta binomial categorical cauchy chi2 constraint_registry constraints "
+    "continuous_bernoulli dirichlet distribution exp_family exponential fishersnedecor gamma generalized_pareto "
+    "geometric gumbel half_cauchy half_normal independent inverse_gamma kl kumaraswamy laplace lkj_cholesky log_normal "
+    "logistic_normal lowrank_multivariate_normal mixture_same_family multinomial multivariate_normal negative_binomial "
+    "normal one_hot_categorical pareto poisson relaxed_bernoulli relaxed_categorical studentT transformed_distribution "
+    "transforms uniform utils von_mises weibull wishart",
+    "masked": "maskedtensor",
+    "mps": "event profiler",
+    "nn": "attention backends common_types cpp functional grad init intrinsic modules parallel parameter qat "
+    "quantizable quantized utils",
+    "optim": "adadelta adagrad adam adamax adamw asgd lbfgs lr_scheduler nadam optimizer radam rmsprop rprop sgd "
+    "sparse_adam swa_utils",
+    "profiler": "itt profiler python_tracer",
+    "utils": "backcompat backend_registration benchmark bundled_inputs checkpoint collect_env cpp_backtrace "
+    "cpp_extension data debug_log deterministic dlpack file_baton flop_counter hipify hooks jit mkldnn "
+    "mobile_optimizer model_dump model_zoo module_tracker serialization show_pickle tensorboard throughput_benchmark "
+    "viz weak",
+    "signal.windows": "windows",
+    "utils.data": "backward_compatibility dataloader dataset datapipes distributed graph graph_settings sampler",
+    "nn.utils": "clip_grad convert_parameters fusion init memory_format parametrizations parametrize prune rnn "
+    "spectral_norm stateless weight_norm",
+    "nn.modules": "activation adaptive batchnorm channelshuffle container conv distance dropout flatten fold "
+    "instancenorm lazy linear linear_cross_entropy linear_cross_entropy_options loss module normalization padding "
+    "pixelshuffle pooling rnn sparse transformer upsampling utils",
+    "nn.parallel": "comm data_parallel distributed parallel_apply replicate scatter_gather",
+}  # fmt: skip
+# What programs ask before they use a module, and what holds here.
+ANSWERS: dict[str, Any] = {
+    "distributed.is_available": lambda: False,
+    "distributed.is_initialized": lambda: False,
+    "distributed.is_torchelastic_launched": lambda: False,
+    "mps.is_available": lambda: False,
+    "xpu.is_available": lambda: False,
+    "mtia.is_available": lambda: False,
+    "mps.device_count": lambda: 0,
+    "xpu.device_count": lambda: 0,
+    "onnx.is_in_onnx_export": lambda: False,
+    "jit.is_scripting": lambda: False,
+    "jit.is_tracing": lambda: False,
+    "jit.ignore": lambda function=None, **options: function or (lambda inner: inner),
+    "jit.unused": lambda function: function,
+    "jit.export": lambda function: function,
+    # What they compile runs as Python here; only files of it are not there.
+    "jit.script": lambda obj, *args, **options: obj,
+    "jit.trace": lambda func, *args, **options: func,
+    "jit.freeze": lambda mod, *args, **options: mod,
+    "jit.optimize_for_inference": lambda mod, *args, **options: mod,
+    "jit.script_method": lambda fn: fn,
+    "jit.annotate": lambda the_type, the_value: the_value,
+    "jit.script_if_tracing": lambda function: function,
+    "compiler.is_compiling": lambda: False,
+    "compiler.is_dynamo_compiling": lambda: False,
+    "compiler.disable": lambda function=None, **options: function or (lambda inner: inner),
+    **dict.fromkeys((f"Tensor.is_{kind}" for kind in ("ipu", "maia", "mkldnn", "mtia")), False),
+    **dict.fromkeys((f"Tensor.is_{kind}" for kind in ("sparse_csr", "vulkan", "xla")), False),
+    ".set_warn_always": lambda b: None,
+    ".is_warn_always_enabled": lambda: False,
+    ".get_deterministic_debug_mode": lambda: 0,
+    ".set_deterministic_debug_mode": lambda debug_mode: None,
+    ".is_deterministic_algorithms_warn_only_enabled": lambda: False,
+    ".set_flush_denormal": lambda mode: False,
+    ".is_vulkan_available": lambda: False,
+    ".compiled_with_cxx11_abi": lambda: True,
+    "compiler.is_exporting": lambda: False,
+    "compiler.compile": lambda *args, **options: importlib.import_module("pywebgpu").compile(*args, **options),
+    "compiler.allow_in_graph": lambda function: function,
+    "compiler.assume_constant_result": lambda function: function,
+    "compiler.cudagraph_mark_step_begin": lambda: None,
+    "compiler.list_backends": lambda **options: [],
+    "compiler.reset": lambda: None,
+    "multiprocessing.set_start_method": lambda method, force=False: None,
+    "multiprocessing.set_sharing_strategy": lambda strategy: None,
+    "multiprocessing.get_sharing_strategy": lambda: "file_descriptor",
+    "multiprocessing.get_all_sharing_strategies": lambda: {"file_descriptor", "file_system"},
+    "nn.functional.GRID_SAMPLE_INTERPOLATION_MODES": {"bilinear": 0, "nearest": 1, "bicubic": 2},
+    "nn.functional.GRID_SAMPLE_PADDING_MODES": {"zeros": 0, "border": 1, "reflection": 2},
+    "types.Device": devices.device | str | int | None,
+    "types.Number": int | float | bool,
+    # Backward runs in the thread that calls it.
+    "autograd.set_multithreading_enabled": lambda mode: contextlib.nullcontext(),
+    "profiler.kineto_available": lambda: False,
+    ".is_distributed": lambda input: False,
+    "Tensor.is_distributed": lambda: False,
+    "Tensor.volatile": False,
+}  # fmt: skip
+
+
+class Absent:
+    """The base of the names that are not here."""
+
+    def __new__(cls, *args: Any, **options: Any) -> NoReturn:
+        raise NotImplementedError(cls.__doc__)
+
+
+class StandIn(types.ModuleType):
+    """A module of PyTorch's that is not here, or not under this name."""
+
+    __path__: list[str] = []  # noqa: RUF012 - as of a package: it may have submodules
+    __file__ = None
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"torch.{path}", f"torch.{path}: {why(path)}.")
+        self._path = path
+        self.__spec__ = importlib.machinery.ModuleSpec(self.__name__, None, is_package=True)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(f"module 'torch.{self._path}' has no attribute {name!r}")
+        path = f"{self._path}.{name}"
+        found = ANSWERS.get(path)
+        if found is None and name in INSIDE.get(self._path, "").split():
+            own = f"{self._path.rpartition('.')[0]}.{name}"  # nn.modules.conv is nn.conv here.
+            is_own = _is_here(own) and own != "nn.utils"
+            found = importlib.import_module(f"pywebgpu.{own}") if is_own else module(path)
+        if found is None:
+            found = _elsewhere(self._path, name)
+        if found is None:
+            text = f"torch.{path} is not here: {why(path)}"
+            found = type(name, (Absent,), {"__doc__": text, "__module__": f"torch.{self._path}"})
+        setattr(self, name, found)
+        return found
+
+
+def why(path: str) -> str:
+    return REASONS.get(path.partition(".")[0], "docs/torch.md says what is")
+
+
+def module(path: str) -> types.ModuleType | None:
+    """The module of a name below torch; None where PyTorch has no such module."""
+    name = f"torch.{path}"
+    known = sys.modules.get(name)
+    if known is not None and sys.modules.get("torch") is sys.modules["pywebgpu"]:  # and not PyTorch's own
+        return known
+    try:
+        return importlib.import_module(f"pywebgpu.{path}")
+    except ModuleNotFoundError as error:
+        if not f"pywebgpu.{path}".startswith(str(error.name)):
+            raise
+    above, _, last = path.rpartition(".")
+    if above in ("backends", "cuda"):
+        found = vars(importlib.import_module(f"pywebgpu.{above}")).get(last)
+        if isinstance(found, types.ModuleType | backends.Backend):
+            return found  # type: ignore[return-value]  # It stands for one.
+    return _STAND_INS.setdefault(path, StandIn(path)) if _is_known(path) else None
+
+
+def _is_known(path: str) -> bool:
+    """Whether PyTorch has a module of this name, as far as the lists above go."""
+    above, _, last = path.rpartition(".")
+    if path.partition(".")[0] in REASONS or last in INSIDE.get(above, "").split():
+        return True
+    if "." not in above or above in INSIDE or not _is_known(above):
+        return False
+    if _is_here(above):  # What it has of that name is no module: a class, a function.
+        return last not in dir(importlib.import_module(f"pywebgpu.{above}"))
+    return isinstance(_elsewhere(above, last), types.ModuleType | None)
+
+
+_STAND_INS: dict[str, StandIn] = {}
+
+
+def _elsewhere(path: str, name: str) -> object:
+    """What is here under another module: the nearest one above that has the name."""
+    if path == "nn.modules.utils" and name in _TIMES:
+        return _repeater(_TIMES[name])
+    if path == "autograd.profiler" and name in ("profile", "record_function"):
+        own = getattr(importlib.import_module("pywebgpu.profiler"), name)
+        return own if name == "record_function" else _older(own)
+    if path.startswith("nn.parallel") and name == "DataParallel":
+        return importlib.import_module("pywebgpu.nn").DataParallel
+    places = [path.rsplit(".", n)[0] for n in range(1, path.count(".") + 1)] + [""]
+    for place in places:
+        holder = importlib.import_module(f"pywebgpu.{place}".rstrip(".")) if _is_here(place) else None
+        found = getattr(holder, name, None)
+        if found is not None and not isinstance(found, StandIn):
+            return found
+    if path.startswith("nn.modules") and name.startswith("_"):
+        for family in ("norm", "conv", "loss", "pooling", "recurrent", "spatial", "dropout"):
+            found = getattr(importlib.import_module(f"pywebgpu.nn.{family}"), name, None)
+            if found is not None:
+                return found
+    return None
+
+
+def _older(profile: Callable[..., object]) -> object:
+    """torch.autograd.profiler.profile, which can be switched off and was told of devices."""
+
+    def made(enabled: bool = True, *, use_cuda: bool = False, use_device: object = None, **options: Any) -> object:
+        return profile(**options) if enabled else contextlib.nullcontext()
+
+    return made
+
+
+def _is_here(place: str) -> bool:
+    try:
+        importlib.import_module(f"pywebgpu.{place}".rstrip("."))
+    except ModuleNotFoundError:
+        return False
+    return True
+
+
+_TIMES = {"_single": 1, "_pair": 2, "_triple": 3, "_quadruple": 4}
+
+
+def _repeater(count: int) -> object:
+    def repeated(x: object) -> tuple[object, ...]:
+        return tuple(x) if isinstance(x, Iterable) else (x,) * count
+
+    return repeated
