@@ -103,7 +103,7 @@ def _serve(pipe: Any, run: Run, prepare: Callable[[], None]) -> None:
     prepare()
     pipe.send(("goes on", None))
     taken, resident = _bytes()
-    resource.setrlimit(resource.RLIMIT_AS, (taken + MEMORY, taken + MEMORY))
+    resource.setrlimit(resource.RLIMIT_DATA, (taken + MEMORY, taken + MEMORY))
     while True:
         try:
             number = pipe.recv()
@@ -114,7 +114,11 @@ def _serve(pipe: Any, run: Run, prepare: Callable[[], None]) -> None:
 
 
 def _bytes() -> tuple[int, int]:
-    """Of this process: its address space, and what of it is there."""
+    """Of this process: its private writable memory, and what of all its memory is resident.
+
+    A driver of a GPU reserves address space by the tens of gigabytes: a limit of that would end any process.
+    """
     with open("/proc/self/statm") as file:
-        taken, resident = file.read().split()[:2]
-    return int(taken) * os.sysconf("SC_PAGE_SIZE"), int(resident) * os.sysconf("SC_PAGE_SIZE")
+        _, resident, _, _, _, private, _ = map(int, file.read().split())
+    page = os.sysconf("SC_PAGE_SIZE")
+    return private * page, resident * page
