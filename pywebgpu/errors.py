@@ -114,6 +114,10 @@ class CaptureError(PywebgpuError, RuntimeError):
     """A function cannot become a compiled step."""
 
 
+class CaptureWarning(UserWarning):
+    """A compiled function runs as an ordinary one: nothing is wrong, and nothing is gained."""
+
+
 class NonFiniteError(PywebgpuError, RuntimeError):
     """An op made a NaN, or an infinity, while that is watched for."""
 

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from pywebgpu.errors import CaptureWarning
 from pywebgpu.ir.graph import thread_state
 from pywebgpu.settings import settings
 from pywebgpu.step_capture import audit, names, signature, step
@@ -277,7 +278,7 @@ class Compiled:
             self._warn(f"cannot be replayed: {reason}")
 
     def _warn(self, what: str) -> None:
-        warnings.warn(f"{names.title(self.function)} {what}", UserWarning, stacklevel=5)
+        warnings.warn(f"{names.title(self.function)} {what}", CaptureWarning, stacklevel=5)
 
     def _say(self, reason: str) -> None:
         self.reasons.append(reason)

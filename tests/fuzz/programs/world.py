@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 import pywebgpu
-from pywebgpu.errors import CaptureError, DTypeError
+from pywebgpu.errors import CaptureError, CaptureWarning, DTypeError
 from pywebgpu.nn import module as owner
 from pywebgpu.tensor.dispatch import Method, Property
 from tests.fuzz.programs.observed import Eye, Seen, difference
@@ -110,7 +110,7 @@ def called(names: dict[str, Any], n: int) -> Any:
     try:
         out = names["call"](n)
     except (Exception, KeyboardInterrupt) as error:  # Whatever it is, the other worlds must raise it too.
-        if isinstance(error, CaptureError | MemoryError):
+        if isinstance(error, CaptureError | CaptureWarning | MemoryError):
             raise
         return raised(error)
     names["keep"](out)
