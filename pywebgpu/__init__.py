@@ -27,7 +27,11 @@ from pywebgpu.dtypes import DType as dtype
 from pywebgpu.dtypes import default as get_default_dtype  # noqa: F401
 from pywebgpu.ir.graph import thread_state as _recording
 from pywebgpu.settings import settings as _settings
+from pywebgpu.support import closed_types as _closed_types
 from pywebgpu.support import lazy as _lazy
+from pywebgpu.support.closed_types import Layout as layout  # noqa: F401
+from pywebgpu.support.closed_types import MemoryFormat as memory_format  # noqa: F401
+from pywebgpu.support.closed_types import QScheme as qscheme  # noqa: F401
 from pywebgpu.tensor import create as _create
 from pywebgpu.tensor import dispatch as _dispatch
 from pywebgpu.tensor import functions as _functions
@@ -43,10 +47,7 @@ from pywebgpu.version import __version__ as __version__
 
 newaxis = None
 default_generator = _random.default_generator
-strided, preserve_format = "torch.strided", "torch.preserve_format"
-contiguous_format, channels_last = "torch.contiguous_format", "torch.channels_last"
-channels_last_3d, sparse_coo, sparse_csr = "torch.channels_last_3d", "torch.sparse_coo", "torch.sparse_csr"
-legacy_contiguous_format = contiguous_format
+legacy_contiguous_format = _closed_types.contiguous_format
 
 # Parts that are imported when they are first asked for.
 _PARTS = {
@@ -166,6 +167,7 @@ def _surface() -> dict[str, _Any]:
         | {name: _dispatch.public(value, __name__) for name, value in functions.items() if _is_function(value)}
         | {name: value for name, value in _functions.public(_backends).items() if name != "Backend"}
         | _limits.legacy()
+        | _closed_types.ALL
         | _dtypes.BY_NAME
         | {name: _dtypes.BY_NAME[found] for name, found in aliases.items()}
     )

@@ -3,12 +3,8 @@
 import builtins
 from collections.abc import Sequence
 from numpy.typing import NDArray
-from pywebgpu.torch_api import accelerator as accelerator
 from pywebgpu import amp as amp
 from pywebgpu import autograd as autograd
-from pywebgpu.torch_api import backends as backends
-from pywebgpu.torch_api import cpu as cpu
-from pywebgpu.torch_api import cuda as cuda
 from pywebgpu import data as data
 from pywebgpu import display as display
 from pywebgpu import distributions as distributions
@@ -17,23 +13,15 @@ from pywebgpu import fft as fft
 from pywebgpu import func as func
 from pywebgpu import io as io
 from pywebgpu import linalg as linalg
-from pywebgpu.torch_api import masked as masked
-from pywebgpu.torch_api import memory as memory
-from pywebgpu.torch_api import mps as mps
 from pywebgpu import nn as nn
 from pywebgpu import optim as optim
-from pywebgpu.torch_api import overrides as overrides
 from pywebgpu import profiler as profiler
-from pywebgpu.torch_api import random as random
-from pywebgpu.torch_api import serialization as serialization
 from pywebgpu import signal as signal
 from pywebgpu import sparse as sparse
 from pywebgpu import special as special
 from pywebgpu import testing as testing
 from pywebgpu import utils as utils
 from pywebgpu import version as version
-from pywebgpu.torch_api import webgpu as webgpu
-from pywebgpu.torch_api.accelerator import get_device_module as get_device_module
 from pywebgpu.amp import GradScaler as GradScaler
 from pywebgpu.amp.autocast_mode import autocast as autocast
 from pywebgpu.amp.autocast_mode import clear_autocast_cache as clear_autocast_cache
@@ -57,18 +45,6 @@ from pywebgpu.autodiff.grad_mode import set_grad_enabled as set_grad_enabled
 from pywebgpu.autograd.anomaly import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
 from pywebgpu.autograd.anomaly import is_anomaly_enabled as is_anomaly_enabled
 from pywebgpu.autograd.anomaly import set_anomaly_enabled as set_anomaly_enabled
-from pywebgpu.torch_api.backends import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
-from pywebgpu.torch_api.backends import get_float32_matmul_precision as get_float32_matmul_precision
-from pywebgpu.torch_api.backends import get_num_interop_threads as get_num_interop_threads
-from pywebgpu.torch_api.backends import get_num_threads as get_num_threads
-from pywebgpu.torch_api.backends import set_float32_matmul_precision as set_float32_matmul_precision
-from pywebgpu.torch_api.backends import set_num_interop_threads as set_num_interop_threads
-from pywebgpu.torch_api.backends import set_num_threads as set_num_threads
-from pywebgpu.torch_api.backends import use_deterministic_algorithms as use_deterministic_algorithms
-from pywebgpu.torch_api.cuda import AcceleratorError as AcceleratorError
-from pywebgpu.torch_api.cuda import Event as Event
-from pywebgpu.torch_api.cuda import OutOfMemoryError as OutOfMemoryError
-from pywebgpu.torch_api.cuda import Stream as Stream
 from pywebgpu.devices import device as device
 from pywebgpu.devices import set_default_device as set_default_device
 from pywebgpu.distributions.sampling import binomial as binomial
@@ -85,16 +61,6 @@ from pywebgpu.inspector import visualize as visualize
 from pywebgpu.io.saving import save_async as save_async
 from pywebgpu.io.state import load as load
 from pywebgpu.io.state import save as save
-from pywebgpu.torch_api.layer_operators import affine_grid_generator as affine_grid_generator
-from pywebgpu.torch_api.layer_operators import conv_tbc as conv_tbc
-from pywebgpu.torch_api.layer_operators import convolution as convolution
-from pywebgpu.torch_api.layer_operators import gru_cell as gru_cell
-from pywebgpu.torch_api.layer_operators import lstm_cell as lstm_cell
-from pywebgpu.torch_api.layer_operators import max_pool1d_with_indices as max_pool1d_with_indices
-from pywebgpu.torch_api.layer_operators import native_channel_shuffle as native_channel_shuffle
-from pywebgpu.torch_api.layer_operators import norm_except_dim as norm_except_dim
-from pywebgpu.torch_api.layer_operators import rnn_relu_cell as rnn_relu_cell
-from pywebgpu.torch_api.layer_operators import rnn_tanh_cell as rnn_tanh_cell
 from pywebgpu.linalg import cholesky_inverse as cholesky_inverse
 from pywebgpu.linalg import cholesky_solve as cholesky_solve
 from pywebgpu.linalg import det as det
@@ -158,30 +124,6 @@ from pywebgpu.nn.functional import selu_ as selu_
 from pywebgpu.nn.functional import threshold as threshold
 from pywebgpu.nn.functional import threshold_ as threshold_
 from pywebgpu.nn.functional import triplet_margin_loss as triplet_margin_loss
-from pywebgpu.torch_api.operators import _chunk_cat as _chunk_cat
-from pywebgpu.torch_api.operators import _native_batch_norm_legit as _native_batch_norm_legit
-from pywebgpu.torch_api.operators import _segment_reduce as _segment_reduce
-from pywebgpu.torch_api.operators import _unsafe_masked_index as _unsafe_masked_index
-from pywebgpu.torch_api.operators import _unsafe_masked_index_put_accumulate as _unsafe_masked_index_put_accumulate
-from pywebgpu.torch_api.operators import alpha_dropout_ as alpha_dropout_
-from pywebgpu.torch_api.operators import dropout_ as dropout_
-from pywebgpu.torch_api.operators import feature_alpha_dropout_ as feature_alpha_dropout_
-from pywebgpu.torch_api.operators import feature_dropout as feature_dropout
-from pywebgpu.torch_api.operators import feature_dropout_ as feature_dropout_
-from pywebgpu.torch_api.operators import frobenius_norm as frobenius_norm
-from pywebgpu.torch_api.operators import get_device as get_device
-from pywebgpu.torch_api.operators import grid_sampler as grid_sampler
-from pywebgpu.torch_api.operators import grid_sampler_2d as grid_sampler_2d
-from pywebgpu.torch_api.operators import grid_sampler_3d as grid_sampler_3d
-from pywebgpu.torch_api.operators import native_batch_norm as native_batch_norm
-from pywebgpu.torch_api.operators import native_dropout as native_dropout
-from pywebgpu.torch_api.operators import native_group_norm as native_group_norm
-from pywebgpu.torch_api.operators import native_layer_norm as native_layer_norm
-from pywebgpu.torch_api.operators import nuclear_norm as nuclear_norm
-from pywebgpu.torch_api.operators import segment_reduce as segment_reduce
-from pywebgpu.torch_api.operators import slice_copy as slice_copy
-from pywebgpu.torch_api.overrides import DisableTorchFunction as DisableTorchFunction
-from pywebgpu.torch_api.overrides import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
 from pywebgpu.signal.windows import kaiser_window as kaiser_window
 from pywebgpu.sparse import sparse_coo_tensor as sparse_coo_tensor
 from pywebgpu.sparse import spmm as spmm
@@ -190,6 +132,9 @@ from pywebgpu.special import polygamma as polygamma
 from pywebgpu.step_capture.free_number import Number
 from pywebgpu.step_capture.function import capture as capture
 from pywebgpu.step_capture.function import compile as compile
+from pywebgpu.support.closed_types import Layout as layout
+from pywebgpu.support.closed_types import MemoryFormat as memory_format
+from pywebgpu.support.closed_types import QScheme as qscheme
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.bits import frexp as frexp
 from pywebgpu.tensor.bits import hash_tensor as hash_tensor
@@ -332,6 +277,53 @@ from pywebgpu.tensor.tensor import Tensor as Tensor
 from pywebgpu.tensor.types import Dims
 from pywebgpu.tensor.types import Operand
 from pywebgpu.tensor.types import Sizes
+from pywebgpu.torch_api.accelerator import get_device_module as get_device_module
+from pywebgpu.torch_api.backends import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
+from pywebgpu.torch_api.backends import get_float32_matmul_precision as get_float32_matmul_precision
+from pywebgpu.torch_api.backends import get_num_interop_threads as get_num_interop_threads
+from pywebgpu.torch_api.backends import get_num_threads as get_num_threads
+from pywebgpu.torch_api.backends import set_float32_matmul_precision as set_float32_matmul_precision
+from pywebgpu.torch_api.backends import set_num_interop_threads as set_num_interop_threads
+from pywebgpu.torch_api.backends import set_num_threads as set_num_threads
+from pywebgpu.torch_api.backends import use_deterministic_algorithms as use_deterministic_algorithms
+from pywebgpu.torch_api.cuda import AcceleratorError as AcceleratorError
+from pywebgpu.torch_api.cuda import Event as Event
+from pywebgpu.torch_api.cuda import OutOfMemoryError as OutOfMemoryError
+from pywebgpu.torch_api.cuda import Stream as Stream
+from pywebgpu.torch_api.layer_operators import affine_grid_generator as affine_grid_generator
+from pywebgpu.torch_api.layer_operators import conv_tbc as conv_tbc
+from pywebgpu.torch_api.layer_operators import convolution as convolution
+from pywebgpu.torch_api.layer_operators import gru_cell as gru_cell
+from pywebgpu.torch_api.layer_operators import lstm_cell as lstm_cell
+from pywebgpu.torch_api.layer_operators import max_pool1d_with_indices as max_pool1d_with_indices
+from pywebgpu.torch_api.layer_operators import native_channel_shuffle as native_channel_shuffle
+from pywebgpu.torch_api.layer_operators import norm_except_dim as norm_except_dim
+from pywebgpu.torch_api.layer_operators import rnn_relu_cell as rnn_relu_cell
+from pywebgpu.torch_api.layer_operators import rnn_tanh_cell as rnn_tanh_cell
+from pywebgpu.torch_api.operators import _chunk_cat as _chunk_cat
+from pywebgpu.torch_api.operators import _native_batch_norm_legit as _native_batch_norm_legit
+from pywebgpu.torch_api.operators import _segment_reduce as _segment_reduce
+from pywebgpu.torch_api.operators import _unsafe_masked_index as _unsafe_masked_index
+from pywebgpu.torch_api.operators import _unsafe_masked_index_put_accumulate as _unsafe_masked_index_put_accumulate
+from pywebgpu.torch_api.operators import alpha_dropout_ as alpha_dropout_
+from pywebgpu.torch_api.operators import dropout_ as dropout_
+from pywebgpu.torch_api.operators import feature_alpha_dropout_ as feature_alpha_dropout_
+from pywebgpu.torch_api.operators import feature_dropout as feature_dropout
+from pywebgpu.torch_api.operators import feature_dropout_ as feature_dropout_
+from pywebgpu.torch_api.operators import frobenius_norm as frobenius_norm
+from pywebgpu.torch_api.operators import get_device as get_device
+from pywebgpu.torch_api.operators import grid_sampler as grid_sampler
+from pywebgpu.torch_api.operators import grid_sampler_2d as grid_sampler_2d
+from pywebgpu.torch_api.operators import grid_sampler_3d as grid_sampler_3d
+from pywebgpu.torch_api.operators import native_batch_norm as native_batch_norm
+from pywebgpu.torch_api.operators import native_dropout as native_dropout
+from pywebgpu.torch_api.operators import native_group_norm as native_group_norm
+from pywebgpu.torch_api.operators import native_layer_norm as native_layer_norm
+from pywebgpu.torch_api.operators import nuclear_norm as nuclear_norm
+from pywebgpu.torch_api.operators import segment_reduce as segment_reduce
+from pywebgpu.torch_api.operators import slice_copy as slice_copy
+from pywebgpu.torch_api.overrides import DisableTorchFunction as DisableTorchFunction
+from pywebgpu.torch_api.overrides import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
 from pywebgpu.utils.dlpack import from_dlpack as from_dlpack
 from pywebgpu.utils.dlpack import to_dlpack as to_dlpack
 from typing import Any
@@ -351,6 +343,7 @@ HalfTensor: LegacyType
 IntTensor: LegacyType
 LongTensor: LegacyType
 ShortTensor: LegacyType
+UInt16Tensor: LegacyType
 UInt32Tensor: LegacyType
 UInt64Tensor: LegacyType
 __version__: builtins.str
@@ -441,8 +434,8 @@ def ceil(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 def ceil_(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 cfloat: dtype
 chalf: dtype
-channels_last: builtins.str
-channels_last_3d: builtins.str
+channels_last: memory_format
+channels_last_3d: memory_format
 def chunk(input: Tensor, chunks: builtins.int, dim: builtins.int = ...) -> tuple[Tensor, ...]: ...
 def clamp(input: Tensor, min: Operand | None = ..., max: Operand | None = ..., *, out: Tensor | None = ...) -> Tensor: ...
 def clamp_(input: Tensor, min: Operand | None = ..., max: Operand | None = ..., *, out: Tensor | None = ...) -> Tensor: ...
@@ -459,7 +452,7 @@ complex64: dtype
 def conj(input: Tensor, *args: Any, **options: Any) -> object: ...
 def conj_physical(input: Tensor, *args: Any, **options: Any) -> object: ...
 def conj_physical_(input: Tensor, *args: Any, **options: Any) -> object: ...
-contiguous_format: builtins.str
+contiguous_format: memory_format
 def copysign(input: Tensor, other: Operand, *, out: Tensor | None = ...) -> Tensor: ...
 def copysign_(input: Tensor, other: Operand, *, out: Tensor | None = ...) -> Tensor: ...
 def cos(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
@@ -523,6 +516,11 @@ float: dtype
 float16: dtype
 float32: dtype
 float64: dtype
+float8_e4m3fn: dtype
+float8_e4m3fnuz: dtype
+float8_e5m2: dtype
+float8_e5m2fnuz: dtype
+float8_e8m0fnu: dtype
 def float_power(input: Tensor, exponent: Operand, *, out: Tensor | None = ...) -> Tensor: ...
 def float_power_(input: Tensor, exponent: Operand, *, out: Tensor | None = ...) -> Tensor: ...
 def floor(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
@@ -598,6 +596,7 @@ def isposinf(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 def isreal(input: Tensor, *args: Any, **options: Any) -> object: ...
 def istft(input: Tensor, *args: Any, **options: Any) -> object: ...
 def item_async(input: Tensor) -> Number: ...
+jagged: layout
 def kron(input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 def kthvalue(input: Tensor, k: builtins.int, dim: builtins.int = ..., keepdim: builtins.bool = ...) -> Extreme: ...
 def lcm(input: Tensor, *args: Any, **options: Any) -> object: ...
@@ -606,7 +605,7 @@ def ldexp(input: Tensor, other: Operand, *, out: Tensor | None = ...) -> Tensor:
 def ldexp_(input: Tensor, other: Operand, *, out: Tensor | None = ...) -> Tensor: ...
 def le(input: Tensor, other: Operand, *, out: Tensor | None = ...) -> Tensor: ...
 def le_(input: Tensor, other: Operand, *, out: Tensor | None = ...) -> Tensor: ...
-legacy_contiguous_format: builtins.str
+legacy_contiguous_format: memory_format
 def lerp(input: Tensor, end: Tensor, weight: Operand, *, out: Tensor | None = ...) -> Tensor: ...
 def lerp_(input: Tensor, end: Tensor, weight: Operand, *, out: Tensor | None = ...) -> Tensor: ...
 def less(input: Tensor, other: Operand, *, out: Tensor | None = ...) -> Tensor: ...
@@ -710,12 +709,17 @@ def not_equal_(input: Tensor, other: Operand, *, out: Tensor | None = ...) -> Te
 def numel(input: Tensor) -> builtins.int: ...
 def numpy_async(input: Tensor, *, force: builtins.bool = ...) -> NDArray[Any]: ...
 def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
+per_channel_affine: qscheme
+per_channel_affine_float_qparams: qscheme
+per_channel_symmetric: qscheme
+per_tensor_affine: qscheme
+per_tensor_symmetric: qscheme
 def permute(input: Tensor, *dims: Any, out: Tensor | None = ..., **named: Any) -> Tensor: ...
 pi: builtins.float
 def positive(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 def pow(input: Tensor | Number, exponent: Operand, *, out: Tensor | None = ...) -> Tensor: ...
 def pow_(input: Tensor, exponent: Operand, *, out: Tensor | None = ...) -> Tensor: ...
-preserve_format: builtins.str
+preserve_format: memory_format
 def prod(input: Tensor, dim: Dims = ..., keepdim: builtins.bool = ..., *, dtype: DType | None = ..., out: Tensor | None = ...) -> Tensor: ...
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor: ...
 def put_(input: Tensor, index: Tensor, source: Tensor, accumulate: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor: ...
@@ -750,7 +754,7 @@ def scatter_reduce(input: Tensor, dim: builtins.int, index: Tensor, src: Tensor,
 def scatter_reduce_(input: Tensor, dim: builtins.int, index: Tensor, src: Tensor, reduce: str, *, include_self: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: ...
 def select(input: Tensor, dim: builtins.int, index: builtins.int, *, out: Tensor | None = ...) -> Tensor: ...
 def select_scatter(input: Tensor, src: Tensor, dim: builtins.int, index: builtins.int, *, out: Tensor | None = ...) -> Tensor: ...
-def set_default_dtype(d: DType) -> None: ...
+def set_default_dtype(d: dtype) -> None: ...
 def set_default_tensor_type(t: object) -> None: ...
 def sgn(input: Tensor, *args: Any, **options: Any) -> object: ...
 short: dtype
@@ -768,8 +772,11 @@ def sinh_(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 def slice_scatter(input: Tensor, src: Tensor, dim: builtins.int = ..., start: builtins.int | None = ..., end: builtins.int | None = ..., step: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor: ...
 def softmax(input: Tensor, dim: builtins.int, dtype: DType | None = ..., *, out: Tensor | None = ...) -> Tensor: ...
 def sort(input: Tensor, dim: builtins.int = ..., descending: builtins.bool = ..., stable: builtins.bool = ...) -> Extreme: ...
-sparse_coo: builtins.str
-sparse_csr: builtins.str
+sparse_bsc: layout
+sparse_bsr: layout
+sparse_coo: layout
+sparse_csc: layout
+sparse_csr: layout
 def split(input: Tensor, split_size_or_sections: Sizes, dim: builtins.int = ...) -> tuple[Tensor, ...]: ...
 def split_with_sizes(input: Tensor, split_sizes: Sequence[builtins.int], dim: builtins.int = ...) -> tuple[Tensor, ...]: ...
 def sqrt(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
@@ -781,7 +788,7 @@ def squeeze_(input: Tensor, dim: Dims = ..., *, out: Tensor | None = ...) -> Ten
 def std(input: Tensor, dim: Dims = ..., unbiased: builtins.bool | None = ..., keepdim: builtins.bool = ..., *, correction: builtins.float | None = ..., out: Tensor | None = ...) -> Tensor: ...
 def std_mean(input: Tensor, dim: Dims = ..., unbiased: builtins.bool | None = ..., keepdim: builtins.bool = ..., *, correction: builtins.float | None = ...) -> tuple[Tensor, Tensor]: ...
 def stft(input: Tensor, *args: Any, **options: Any) -> object: ...
-strided: builtins.str
+strided: layout
 def sub(input: Tensor | Number, other: Operand, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor: ...
 def sub_(input: Tensor, other: Operand, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor: ...
 def subtract(input: Tensor | Number, other: Operand, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor: ...
@@ -817,6 +824,7 @@ def true_divide_(input: Tensor, other: Operand, *, out: Tensor | None = ...) -> 
 def trunc(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 def trunc_(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 def typename(obj: object) -> str: ...
+uint16: dtype
 uint32: dtype
 uint64: dtype
 uint8: dtype

@@ -6,7 +6,6 @@ register there is of 32 bits: float16 and bfloat16 are computed as a float32 tha
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
     from pywebgpu.step_capture.free_number import Number
 
 from pywebgpu.support import formats
+from pywebgpu.support.closed_types import Closed
 from pywebgpu.support.formats import Format
 
 
@@ -25,35 +25,26 @@ class Kind(IntEnum):
     FLOAT = 2  # of complex numbers too
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class DType:
+class DType(Closed, title="torch.dtype"):
     """One element type.
 
     compute: what WGSL computes it as; None where webgpu has no such type.  format: how it lies in a buffer there.
-    family: "half" or "complex", for what has to treat these apart.  part: of complex numbers, the dtype of both parts.
+    family: "half", "complex" or "float8", for what has to treat these apart.  part: of complex numbers, the dtype of
+    both parts.  title: what PyTorch's messages call it: Float, Long.
     """
 
-    name: str
+    __slots__ = ("code", "compute", "family", "format", "high", "itemsize", "kind", "low", "part", "title")
+
     kind: Kind
     itemsize: int
     compute: str | None
     format: Format
     code: str  # struct format character; "" where Python has none
-    low: float = 0
-    high: float = 0
-    family: str = ""
-    part: DType | None = None
-
-    def __repr__(self) -> str:
-        return f"torch.{self.name}"
-
-    @property
-    def title(self) -> str:
-        """What PyTorch's messages call it: Float, Long."""
-        return _TITLES.get(self.name, self.name)
-
-    def __reduce__(self) -> str:
-        return self.name
+    low: float
+    high: float
+    family: str
+    part: DType | None
+    title: str
 
     @property
     def is_floating_point(self) -> bool:
@@ -61,56 +52,117 @@ class DType:
 
     @property
     def is_signed(self) -> bool:
-        return self.kind is Kind.FLOAT or self.low < 0
+        return self.low < 0
 
     @property
     def is_complex(self) -> bool:
         return self.part is not None
 
+    def to_complex(self) -> DType:
+        """The dtype of complex numbers with parts of this one. Raises RuntimeError where there is none."""
+        if self.part is None and (self.kind is not Kind.FLOAT or self.family == "float8"):
+            raise RuntimeError(f"{self} has no dtype of complex numbers")
+        return to_complex(self)
 
-# A dtype is one value: dataclasses.asdict of a program's own dataclass keeps it as it is.
-delattr(DType, "__dataclass_fields__")
+    def to_real(self) -> DType:
+        """The dtype of the parts of complex numbers; of another dtype, itself."""
+        return self.part or self
 
-_TITLES = {
-    "float64": "Double", "float32": "Float", "float16": "Half", "bfloat16": "BFloat16", "int64": "Long", "int32": "Int",
-    "int16": "Short", "int8": "Char", "uint8": "Byte", "bool": "Bool", "complex32": "ComplexHalf",
-    "complex64": "ComplexFloat", "complex128": "ComplexDouble",
-}  # fmt: skip
 
-bool_ = DType("bool", Kind.BOOL, 1, "u32", formats.U8, "?", 0, 1)
-uint8 = DType("uint8", Kind.INT, 1, "u32", formats.U8, "B", 0, 255)
-int8 = DType("int8", Kind.INT, 1, "i32", formats.I8, "b", -128, 127)
-int16 = DType("int16", Kind.INT, 2, "i32", formats.I16, "h", -(2**15), 2**15 - 1)
-int32 = DType("int32", Kind.INT, 4, "i32", formats.I32, "i", -(2**31), 2**31 - 1)
-int64 = DType("int64", Kind.INT, 8, "i32", formats.I32, "q", -(2**63), 2**63 - 1)
-uint32 = DType("uint32", Kind.INT, 4, "u32", formats.U32, "I", 0, 2**32 - 1)
-uint64 = DType("uint64", Kind.INT, 8, None, formats.U64, "Q", 0, 2**64 - 1)
-float16 = DType("float16", Kind.FLOAT, 2, "f32", formats.F16, "e", -65504.0, 65504.0, "half")
-bfloat16 = DType(
-    "bfloat16", Kind.FLOAT, 2, "f32", formats.BF16, "", -3.3895313892515355e38, 3.3895313892515355e38, "half"
+def _dtype(
+    name: str,
+    title: str,
+    kind: Kind,
+    itemsize: int,
+    compute: str | None,
+    format: Format,
+    code: str,
+    low: float,
+    high: float,
+    family: str = "",
+    part: DType | None = None,
+) -> DType:
+    """A dtype that is there for good."""
+    return DType._value(
+        name=name, title=title, kind=kind, itemsize=itemsize, compute=compute, format=format, code=code, low=low,
+        high=high, family=family, part=part,
+    )  # fmt: skip
+
+
+_LARGEST, _LARGEST_HALF = 3.4028234663852886e38, 3.3895313892515355e38
+
+bool_ = _dtype("bool", "Bool", Kind.BOOL, 1, "u32", formats.U8, "?", 0, 1)
+uint8 = _dtype("uint8", "Byte", Kind.INT, 1, "u32", formats.U8, "B", 0, 255)
+int8 = _dtype("int8", "Char", Kind.INT, 1, "i32", formats.I8, "b", -128, 127)
+int16 = _dtype("int16", "Short", Kind.INT, 2, "i32", formats.I16, "h", -(2**15), 2**15 - 1)
+int32 = _dtype("int32", "Int", Kind.INT, 4, "i32", formats.I32, "i", -(2**31), 2**31 - 1)
+int64 = _dtype("int64", "Long", Kind.INT, 8, "i32", formats.I32, "q", -(2**63), 2**63 - 1)
+uint16 = _dtype("uint16", "UInt16", Kind.INT, 2, None, formats.U16, "H", 0, 2**16 - 1)
+uint32 = _dtype("uint32", "UInt32", Kind.INT, 4, "u32", formats.U32, "I", 0, 2**32 - 1)
+uint64 = _dtype("uint64", "UInt64", Kind.INT, 8, None, formats.U64, "Q", 0, 2**64 - 1)
+float16 = _dtype("float16", "Half", Kind.FLOAT, 2, "f32", formats.F16, "e", -65504.0, 65504.0, "half")
+bfloat16 = _dtype(
+    "bfloat16",
+    "BFloat16",
+    Kind.FLOAT,
+    2,
+    "f32",
+    formats.BF16,
+    "",
+    -3.3895313892515355e38,
+    3.3895313892515355e38,
+    "half",
 )
-float32 = DType("float32", Kind.FLOAT, 4, "f32", formats.F32, "f", -3.4028234663852886e38, 3.4028234663852886e38)
-float64 = DType("float64", Kind.FLOAT, 8, None, formats.F64, "d", -1.7976931348623157e308, 1.7976931348623157e308)
+float32 = _dtype(
+    "float32", "Float", Kind.FLOAT, 4, "f32", formats.F32, "f", -3.4028234663852886e38, 3.4028234663852886e38
+)
+float64 = _dtype(
+    "float64", "Double", Kind.FLOAT, 8, None, formats.F64, "d", -1.7976931348623157e308, 1.7976931348623157e308
+)
 
-complex32 = DType(
-    "complex32", Kind.FLOAT, 4, "vec2<f32>", formats.C32, "", float16.low, float16.high, "complex", float16
-)
-complex64 = DType(
-    "complex64", Kind.FLOAT, 8, "vec2<f32>", formats.C64, "", float32.low, float32.high, "complex", float32
-)
-complex128 = DType("complex128", Kind.FLOAT, 16, None, formats.C128, "", float64.low, float64.high, "complex", float64)
+
+def _float8(name: str, low: float, high: float) -> DType:
+    """One that holds values, and has no arithmetic (see float8.py)."""
+    return _dtype(name, name.capitalize(), Kind.FLOAT, 1, None, formats.F8, "", low, high, "float8")
+
+
+float8_e4m3fn = _float8("float8_e4m3fn", -448.0, 448.0)
+float8_e5m2 = _float8("float8_e5m2", -57344.0, 57344.0)
+float8_e4m3fnuz = _float8("float8_e4m3fnuz", -240.0, 240.0)
+float8_e5m2fnuz = _float8("float8_e5m2fnuz", -57344.0, 57344.0)
+float8_e8m0fnu = _float8("float8_e8m0fnu", 2.0**-127, 2.0**127)
+
+
+def _complex(name: str, title: str, part: DType, compute: str | None, format: Format) -> DType:
+    """Of two parts."""
+    low, high = part.low, part.high
+    return _dtype(name, title, Kind.FLOAT, 2 * part.itemsize, compute, format, "", low, high, "complex", part)
+
+
+complex32 = _complex("complex32", "ComplexHalf", float16, "vec2<f32>", formats.C32)
+complex64 = _complex("complex64", "ComplexFloat", float32, "vec2<f32>", formats.C64)
+complex128 = _complex("complex128", "ComplexDouble", float64, None, formats.C128)
 
 ALL: tuple[DType, ...] = (
-    bool_, uint8, int8, int16, int32, int64, uint32, uint64, float16, bfloat16, float32, float64,
-    complex32, complex64, complex128,
+    bool_, uint8, int8, int16, int32, int64, uint16, uint32, uint64, float16, bfloat16, float32, float64,
+    float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu, complex32, complex64, complex128,
 )  # fmt: skip
 BY_NAME = {dtype.name: dtype for dtype in ALL}
+
+
+_UNSIGNED = (uint16, uint32, uint64)  # which hold values, and have no rules of their own
 
 
 def promote(a: DType, b: DType) -> DType:
     """The dtype of a op b for two tensors of one rank class, as torch.promote_types."""
     if a is b:
         return a
+    if a.family == "float8" or b.family == "float8":
+        raise RuntimeError(f"Promotion for Float8 Types is not supported, attempted to promote {a.title} and {b.title}")
+    if (a in _UNSIGNED or b in _UNSIGNED) and not (a.is_floating_point or b.is_floating_point):
+        raise RuntimeError(
+            f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {a.title} and {b.title}"
+        )
     if a.kind is not b.kind:
         return a if a.kind > b.kind else b
     if a.part is not None or b.part is not None:

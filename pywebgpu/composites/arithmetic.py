@@ -72,7 +72,7 @@ def stored(value: Number, dtype: DType) -> Node:
     too, which wrap.
     """
     numbers.check(value, dtype)
-    half = dtype.itemsize == 2 and dtype.kind is Kind.FLOAT  # Nothing else may round it where it is only copied.
+    half = dtype.itemsize <= 2 and dtype.kind is Kind.FLOAT  # Nothing else may round it where it is only copied.
     return _node_of(value, dtype, is_rounded=half)
 
 
@@ -145,6 +145,8 @@ def binary(op: Pointwise, a: Operand, b: Operand, dtype: DType | None = None) ->
     if dtype.family:
         if dtype.part is not None:
             parts().require_field(op, dtype)
+        elif dtype.family == "float8" and op not in (pointwise.eq, pointwise.ne):
+            raise NotImplementedError(f'"{op.name}_cpu" not implemented for {dtype.title!r}: take x.float()')
         elif op in wide.COMPARISONS:
             a, b = (x if isinstance(x, Node) else numbers.number_of(x, dtype) for x in (a, b))
         elif any(not isinstance(x, Node) and not dtype.low <= plain(x) <= dtype.high for x in (a, b)):

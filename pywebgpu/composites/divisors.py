@@ -1,7 +1,7 @@
 """Divisors and multiples of whole numbers."""
 
 from pywebgpu import dtypes
-from pywebgpu.composites import arithmetic, logic
+from pywebgpu.composites import arithmetic
 from pywebgpu.dtypes import Kind
 from pywebgpu.ir.graph import Node
 from pywebgpu.ops import divisors, pointwise
@@ -11,7 +11,7 @@ def gcd(a: Node, b: Node) -> Node:
     """The greatest common divisor of whole numbers."""
     dtype = arithmetic.result_type(a, b)
     if dtype.kind is not Kind.INT:
-        raise NotImplementedError(f'"gcd_cpu" not implemented for {logic.title(dtype)!r}')
+        raise NotImplementedError(f'"gcd_cpu" not implemented for {dtype.title!r}')
     divisor = arithmetic.binary(divisors.gcd, a, b, dtype)
     return pointwise.abs_(divisor) if dtype is dtypes.int64 else divisor  # That of 0 and the least number may not fit.
 

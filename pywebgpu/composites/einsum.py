@@ -2,7 +2,7 @@
 
 from math import prod
 
-from pywebgpu.composites import arithmetic, linear, logic, precision, reduce
+from pywebgpu.composites import arithmetic, linear, precision, reduce
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node
@@ -136,7 +136,7 @@ def _pair(
     shared = [label for label in left if label in right]
     summed = [label for label in shared if label not in needed]
     if summed and a.spec.dtype is not b.spec.dtype:
-        names = [logic.title(x.spec.dtype) for x in (a, b)]
+        names = [x.spec.dtype.title for x in (a, b)]
         raise RuntimeError(f"expected scalar type {names[0]} but found {names[1]}")
     # A contraction does not broadcast.
     if not summed or any(a.spec.shape[left.index(label)] != b.spec.shape[right.index(label)] for label in shared):

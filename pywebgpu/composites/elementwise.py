@@ -73,7 +73,7 @@ def round_(x: Node, decimals: int = 0) -> Node:
 
 def frac(x: Node) -> Node:
     if x.spec.dtype.kind is not Kind.FLOAT:
-        raise NotImplementedError(f'"frac_cpu" not implemented for {logic.title(x.spec.dtype)!r}')
+        raise NotImplementedError(f'"frac_cpu" not implemented for {x.spec.dtype.title!r}')
     return pointwise.sub(x, pointwise.trunc(x))
 
 
@@ -362,7 +362,7 @@ def lerp(start: Node, end: Node, weight: Operand) -> Node:
     """start + weight (end - start), exact at both ends."""
     _same("lerp", start, end)
     if start.spec.dtype.kind is not Kind.FLOAT:
-        raise NotImplementedError(f'"lerp" not implemented for {logic.title(start.spec.dtype)!r}')
+        raise NotImplementedError(f'"lerp" not implemented for {start.spec.dtype.title!r}')
     if isinstance(weight, Node):
         _same("lerp", start, weight)
         a, b, w = arithmetic.together(start, end, weight)
@@ -404,7 +404,7 @@ def _require_real(name: str, *operands: Operand) -> None:
     """Raises NotImplementedError for whole numbers alone."""
     dtype = arithmetic.result_type(*operands)
     if dtype.kind is not Kind.FLOAT:
-        raise NotImplementedError(f'"{name}" not implemented for {logic.title(dtype)!r}: take x.float()')
+        raise NotImplementedError(f'"{name}" not implemented for {dtype.title!r}: take x.float()')
 
 
 def _same(name: str, a: Node, b: Node) -> None:

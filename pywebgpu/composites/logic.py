@@ -3,7 +3,7 @@
 from pywebgpu import dtypes
 from pywebgpu.composites import arithmetic
 from pywebgpu.composites.arithmetic import Operand
-from pywebgpu.dtypes import DType, Kind
+from pywebgpu.dtypes import Kind
 from pywebgpu.ir.graph import Node, Pointwise
 from pywebgpu.ops import pointwise
 
@@ -55,7 +55,7 @@ def logical(op: Pointwise, a: Node, b: Node) -> Node:
 def bitwise(op: Pointwise, a: Operand, b: Operand) -> Node:
     dtype = arithmetic.result_type(a, b)
     if dtype.kind is Kind.FLOAT:
-        raise NotImplementedError(f'"{op.name}_cpu" not implemented for {title(dtype)!r}')
+        raise NotImplementedError(f'"{op.name}_cpu" not implemented for {dtype.title!r}')
     return arithmetic.binary(op, a, b, dtype)
 
 
@@ -68,14 +68,14 @@ def bitwise_not(x: Node) -> Node:
 def shift(op: Pointwise, a: Operand, b: Operand) -> Node:
     dtype = arithmetic.result_type(a, b)
     if dtype.kind is not Kind.INT:
-        raise NotImplementedError(f'"{op.name}_cpu" not implemented for {title(dtype)!r}')
+        raise NotImplementedError(f'"{op.name}_cpu" not implemented for {dtype.title!r}')
     return arithmetic.binary(op, a, b, dtype)
 
 
 def isclose(a: Node, b: Node, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Node:
     """|a - b| <= atol + rtol |b|; equal infinities are close, and NaNs where `equal_nan`."""
     if a.spec.dtype is not b.spec.dtype:
-        raise RuntimeError(f"{title(a.spec.dtype)} did not match {title(b.spec.dtype)}")
+        raise RuntimeError(f"{a.spec.dtype.title} did not match {b.spec.dtype.title}")
     for name, value in (("rtol", rtol), ("atol", atol)):
         if value < 0:
             raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value}")
@@ -109,21 +109,3 @@ def _infinite(x: Node, side: Pointwise) -> Node:
     if x.spec.dtype.kind is not Kind.FLOAT:
         return pointwise.ne(x, x)
     return pointwise.bitwise_and(pointwise.isinf(x), side(x, arithmetic.like(x, 0.0)))
-
-
-_TITLES = {"float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16", "int64": "Long"}
-_TITLES |= {"complex64": "ComplexFloat", "complex128": "ComplexDouble"}
-_TITLES |= {
-    "int32": "Int",
-    "int16": "Short",
-    "int8": "Char",
-    "uint8": "Byte",
-    "uint32": "UInt32",
-    "uint64": "UInt64",
-    "bool": "Bool",
-}
-
-
-def title(dtype: DType) -> str:
-    """The name of a dtype in torch's messages."""
-    return _TITLES[dtype.name]

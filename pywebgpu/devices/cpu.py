@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pywebgpu import dtypes
 from pywebgpu.compiler.program import Program
 from pywebgpu.devices.base import Blocking, Buffer, Counting, host_target
 from pywebgpu.devices.cpu_calls import Calls
@@ -54,21 +53,11 @@ class CpuDevice(Blocking, Counting):
         self._counters["scratch_bytes"] = 0
 
     def upload(self, data: Bytes, spec: Spec) -> Buffer:
-        if spec.dtype is dtypes.bfloat16:
-            array = (np.frombuffer(data, "uint16").astype("uint32") << 16).view("float32")
-        elif spec.dtype is dtypes.complex32:
-            array = np.frombuffer(data, "float16").astype("float32").view("complex64")
-        else:
-            array = np.frombuffer(data, special.numpy_dtype(spec.dtype)).copy()
-        return self._new(array.reshape(spec.shape))
+        array = special.from_bytes(np, data, spec.dtype)
+        return self._new((array if spec.dtype in special.ROUNDED else array.copy()).reshape(spec.shape))
 
     def download(self, buffer: Buffer, spec: Spec) -> bytes:
-        array = np.ascontiguousarray(buffer.handle)
-        if spec.dtype is dtypes.bfloat16:
-            array = (array.view("uint32") >> 16).astype("uint16")
-        elif spec.dtype is dtypes.complex32:
-            array = array.reshape(-1).view("float32").astype("float16")
-        return array.tobytes()
+        return special.stored(np, np.ascontiguousarray(buffer.handle), spec.dtype).tobytes()
 
     def load(self, program: Program) -> tuple[Program, Calls]:
         return program, Calls(program, self._memory)

@@ -275,7 +275,7 @@ def _matmul(attrs: dict[str, Any], reads: Sequence[Spec], spec: Spec, room: Func
 
 def _where(attrs: dict[str, Any], reads: Sequence[Spec], spec: Spec, room: Function | None) -> Function | None:
     """NumPy's for few elements, else by bits (special.where)."""
-    if spec.dtype is dtypes.bfloat16:
+    if spec.dtype in special.ROUNDED:
         return None
     condition, *sides = (prod(one.shape) for one in reads)
     if condition < special.MANY or sum(sides) <= condition:
@@ -284,7 +284,7 @@ def _where(attrs: dict[str, Any], reads: Sequence[Spec], spec: Spec, room: Funct
 
 
 def _relu(attrs: dict[str, Any], reads: Sequence[Spec], spec: Spec, room: Function | None) -> Function | None:
-    if spec.dtype is dtypes.bfloat16:
+    if spec.dtype in special.ROUNDED:
         return None
     zero, at_least = np.zeros((), special.numpy_dtype(spec.dtype)), special.at_least
     return (lambda a: at_least(np, a, zero)) if room is None else lambda a: at_least(np, a, zero, room())
@@ -319,7 +319,7 @@ def _sigmoid(attrs: dict[str, Any], reads: Sequence[Spec], spec: Spec, room: Fun
 
 def _cast(attrs: dict[str, Any], reads: Sequence[Spec], spec: Spec, room: Function | None) -> Function | None:
     source, dtype = reads[0].dtype, attrs["dtype"]
-    if dtypes.bfloat16 in (source, dtype) or source.part is not None or dtype.part is not None:
+    if source in special.ROUNDED or dtype in special.ROUNDED or source.part is not None or dtype.part is not None:
         return None
     if source.kind is Kind.FLOAT and dtype.kind is Kind.INT:
         return None

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol, Unpack
 
 from pywebgpu.composites import fourier
-from pywebgpu.composites.logic import title
 from pywebgpu.errors import ShapeError
 from pywebgpu.support import shapes
 from pywebgpu.tensor import create, dispatch, outputs
@@ -78,7 +77,7 @@ def _transform(
 ) -> Tensor:  # fmt: skip
     """A rule for axes that are known, with sizes where they are given."""
     if rule is fourier.real_to_complex and x.dtype.is_complex:
-        raise RuntimeError(f"{name} expects a real input tensor, but got {title(x.dtype)}")
+        raise RuntimeError(f"{name} expects a real input tensor, but got {x.dtype.title}")
     have = [x.shape[axis] for axis in axes]
     if rule is fourier.complex_to_real:
         have[-1] = 2 * (have[-1] - 1)

@@ -45,6 +45,7 @@ LATER = (
     "torch_api/torch_distribution.py",
     "torch_api/torch_version.py",
     "fft/",
+    "support/float8.py",
     "autodiff/batching.py",
     "autograd/",
     "compiler/serialization.py",

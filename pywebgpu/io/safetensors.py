@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from pywebgpu import dtypes, errors
+from pywebgpu import devices, dtypes, errors
 from pywebgpu.support import atomic, documents
 from pywebgpu.support.documents import Malformed, is_shape, is_size, shown
 from pywebgpu.tensor import create, tensor
@@ -35,14 +35,19 @@ DTYPES = {
     "I32": dtypes.int32,
     "I16": dtypes.int16,
     "I8": dtypes.int8,
+    "F8_E4M3": dtypes.float8_e4m3fn,
+    "F8_E5M2": dtypes.float8_e5m2,
+    "F8_E8M0": dtypes.float8_e8m0fnu,
+    "F8_E4M3FNUZ": dtypes.float8_e4m3fnuz,
+    "F8_E5M2FNUZ": dtypes.float8_e5m2fnuz,
+    "U16": dtypes.uint16,
     "U32": dtypes.uint32,
     "U64": dtypes.uint64,
     "U8": dtypes.uint8,
     "BOOL": dtypes.bool_,
 }
 CODES = {dtype.name: code for code, dtype in DTYPES.items()}
-# Those of which this library has no dtype can be parsed; U16 is read as int32.
-ITEM_SIZES = {code: dtype.itemsize for code, dtype in DTYPES.items()} | {"U16": 2, "U64": 8, "F8_E4M3": 1, "F8_E5M2": 1}
+ITEM_SIZES = {code: dtype.itemsize for code, dtype in DTYPES.items()}
 
 Path = str | os.PathLike[str]
 Bytes = bytes | bytearray | memoryview
@@ -210,7 +215,7 @@ def _exactly(file: BinaryIO, n_bytes: int) -> bytes:
 
 
 def _tensor(name: str, entry: Entry, data: Bytes, device: DeviceLike) -> tensor.Tensor:
-    if entry.dtype == "U16":
+    if entry.dtype == "U16" and devices.open_device(device).target.wgsl:  # It has no such dtype.
         return create.frombytes(
             array.array("i", memoryview(data).cast("H")).tobytes(), dtypes.int32, entry.shape, device
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from importlib import import_module
 from math import erf as _exact_erf
 from math import erfc as _exact_erfc
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 # Held as values of a wider dtype that theirs can hold.
-_NUMPY_NAMES = {"bfloat16": "float32", "complex32": "complex64"}
+_FLOAT8 = tuple([dtype for dtype in dtypes.ALL if dtype.family == "float8"])
+_NUMPY_NAMES = {"bfloat16": "float32", "complex32": "complex64"} | {dtype.name: "float32" for dtype in _FLOAT8}
 
 # Rational approximation of erf on [-4, 4], odd numerator over even denominator, a few ulp in float32 (from Eigen).
 ERF_P = (-2.72614225801306e-10, 2.77068142495902e-08, -2.10102402082508e-06, -5.69250639462346e-05,
@@ -98,7 +100,38 @@ def round_complex32(xp: ModuleType, x: NDArray[Any]) -> NDArray[Any]:
     return parts.astype("float32").view("complex64").reshape(x.shape)
 
 
-ROUNDED = {dtypes.bfloat16: round_bfloat16, dtypes.complex32: round_complex32}
+def _round_float8(dtype: DType) -> Callable[[ModuleType, NDArray[Any]], NDArray[Any]]:
+    return lambda xp, x: import_module("pywebgpu.support.float8").rounded(xp, x, dtype)
+
+
+# What rounds to those that are kept as values of a wider dtype.
+ROUNDED: dict[DType, Callable[[ModuleType, NDArray[Any]], NDArray[Any]]] = {
+    dtypes.bfloat16: round_bfloat16,
+    dtypes.complex32: round_complex32,
+}
+ROUNDED |= {dtype: _round_float8(dtype) for dtype in _FLOAT8}
+
+
+def from_bytes(xp: ModuleType, data: Any, dtype: DType) -> NDArray[Any]:
+    """Little-endian bytes of a dtype as an array, which shows the same memory unless values are kept wider."""
+    if dtype is dtypes.bfloat16:
+        return (xp.frombuffer(data, "uint16").astype("uint32") << 16).view("float32")
+    if dtype is dtypes.complex32:
+        return xp.frombuffer(data, "float16").astype("float32").view("complex64")
+    if dtype.family == "float8":
+        return import_module("pywebgpu.support.float8").from_bytes(xp, xp.frombuffer(data, "uint8"), dtype)
+    return xp.frombuffer(data, dtype.name)
+
+
+def stored(xp: ModuleType, array: NDArray[Any], dtype: DType) -> NDArray[Any]:
+    """An array whose memory has the bytes of the dtype: itself, unless values are kept wider."""
+    if dtype is dtypes.bfloat16:
+        return (array.view("uint32") >> 16).astype("uint16")
+    if dtype is dtypes.complex32:
+        return array.reshape(-1).view("float32").astype("float16")
+    if dtype.family == "float8":
+        return import_module("pywebgpu.support.float8").to_bytes(xp, array, dtype)
+    return array
 
 
 def cast(xp: ModuleType, x: NDArray[Any], dtype: DType) -> NDArray[Any]:

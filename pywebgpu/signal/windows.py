@@ -9,6 +9,7 @@ from math import pi
 from typing import TYPE_CHECKING, Unpack
 
 from pywebgpu import dtypes
+from pywebgpu.support import closed_types
 from pywebgpu.tensor import create
 
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ def _check(name: str, M: int, options: Made) -> None:
     dtype = options.get("dtype") or dtypes.default()
     if M < 0:
         raise ValueError(f"{name} requires non-negative window length, got M={M}")
-    if options.get("layout", "torch.strided") != "torch.strided":
+    if options.get("layout", closed_types.strided) is not closed_types.strided:
         raise ValueError(f"{name} is implemented for strided tensors only, got: {options.get('layout')}")
     if dtype not in (dtypes.float32, dtypes.float64):
         raise ValueError(f"{name} expects float32 or float64 dtypes, got: {dtype}")

@@ -14,7 +14,7 @@ from pywebgpu import devices, dtypes
 from pywebgpu.errors import ShapeError
 from pywebgpu.ops import pointwise
 from pywebgpu.step_capture.capture import capture_state
-from pywebgpu.support import lazy
+from pywebgpu.support import closed_types, lazy
 from pywebgpu.tensor import create, dispatch, functions, show
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.size import Size
@@ -53,7 +53,7 @@ class SparseTensor(Tensor):
     dtype = property(lambda self: self._values().dtype)
     device = property(lambda self: self._values().device)
     is_sparse = property(lambda self: True)
-    layout = property(lambda self: "torch.sparse_coo")
+    layout = property(lambda self: closed_types.sparse_coo)
     is_leaf = property(lambda self: self._values().is_leaf)
 
     @property
@@ -277,7 +277,7 @@ class SparseTensor(Tensor):
         parts = show.part(self._indices(), "indices=tensor(", 7), show.part(values, "values=tensor(", 7)
         told = {"device": self.device.type != "cpu" and repr(str(self.device)), "size": tuple(self.shape)}
         told |= {"nnz": self._nnz(), "dtype": not show.is_usual(self.dtype) and self.dtype}
-        told |= {"layout": "torch.sparse_coo", "requires_grad": values.requires_grad}
+        told |= {"layout": self.layout, "requires_grad": values.requires_grad}
         suffixes = [f"{name}={value}" for name, value in told.items() if value is not False]
         return show.with_suffixes("tensor(" + ",\n       ".join(parts), suffixes, newline=True)
 
@@ -377,9 +377,9 @@ def to_sparse(
     tensor: Tensor, sparse_dim: int | None = None, *, layout: object = None, **options: object
 ) -> SparseTensor:
     """The elements that are not 0, whose coordinates are read."""
-    if layout == "torch.sparse_csr":
+    if layout is closed_types.sparse_csr:
         return import_module("pywebgpu.sparse.csr").to_sparse_csr(tensor)  # type: ignore[no-any-return]
-    if layout not in (None, "torch.sparse_coo"):
+    if layout not in (None, closed_types.sparse_coo):
         raise NotImplementedError(
             f"layout {layout} is not here: coordinates and values are (torch.sparse_coo), or rows (torch.sparse_csr)"
         )

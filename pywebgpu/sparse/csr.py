@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pywebgpu import dtypes
 from pywebgpu.errors import ShapeError
 from pywebgpu.sparse import SparseTensor, to_sparse
+from pywebgpu.support import closed_types
 from pywebgpu.tensor import create, functions, show, sorting
 from pywebgpu.tensor.tensor import Tensor
 
@@ -23,7 +24,7 @@ class SparseRows(SparseTensor):
 
     is_sparse = property(lambda self: False)
     is_sparse_csr = property(lambda self: True)
-    layout = property(lambda self: "torch.sparse_csr")
+    layout = property(lambda self: closed_types.sparse_csr)
 
     def crow_indices(self) -> Tensor:
         """Where the values of each row begin, and the end of all."""
@@ -50,7 +51,7 @@ class SparseRows(SparseTensor):
 
     def to_sparse(self, *args: object, **options: object) -> SparseTensor:
         """The same as coordinates and values."""
-        if options.get("layout") == "torch.sparse_csr":
+        if options.get("layout") is closed_types.sparse_csr:
             return self
         return super()._like(self._values())
 

@@ -48,6 +48,8 @@ F16 = Format("f16", 2, "u32", "unpack2x16float({0} >> {1}).x", "p_half_bits({0})
 BF16 = Format("bf16", 2, "u32", "bitcast<f32>(({0} >> {1}) << 16u)", "p_bfloat_bits({0})", rounds=True)
 I16 = Format("i16", 2, "u32", "(bitcast<i32>({0} << (16u - {1})) >> 16u)", "(bitcast<u32>({0}) & 0xffffu)")
 I8 = Format("i8", 1, "u32", "(bitcast<i32>({0} << (24u - {1})) >> 24u)", "(bitcast<u32>({0}) & 0xffu)")
+U16 = Format("u16", 2, "u32")  # No kernel has it, nor the next.
+F8 = Format("f8", 1, "u32")
 U8 = Format("u8", 1, "u32", "(({0} >> {1}) & 0xffu)", "{0}")
 C32 = Format("c32", 4, "u32", "unpack2x16float({0})", "(p_half_bits({0}.x) | (p_half_bits({0}.y) << 16u))", rounds=True)
 C64 = Format("c64", 8, "vec2<f32>")  # real part, imaginary part

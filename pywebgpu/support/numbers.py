@@ -7,6 +7,7 @@ whole numbers wrap. What is stored (full, fill_, clamp, an assigned value) must 
 from __future__ import annotations
 
 import struct
+from importlib import import_module
 from math import copysign, inf, isfinite
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,8 @@ _FORMATS = {dtypes.float16: "e", dtypes.float32: "f"}
 def _held(dtype: DType) -> tuple[float, float]:
     if dtype.kind is Kind.BOOL or dtype.part is not None:
         return inf, -inf
+    if dtype.kind is Kind.FLOAT:
+        return -dtype.high, dtype.high
     return WORD if dtype is dtypes.int64 else (dtype.low, dtype.high)
 
 
@@ -41,14 +44,14 @@ def check(value: Number, dtype: DType) -> None:
         if dtype.part is not None:
             return
         raise DTypeError(f"value cannot be converted to type {_NAMES.get(dtype.name, dtype.name)} without overflow")
-    if dtype.kind is Kind.BOOL or dtype.low <= value <= dtype.high:
+    if dtype.kind is Kind.BOOL or (-dtype.high if dtype.kind is Kind.FLOAT else dtype.low) <= value <= dtype.high:
         return
     if dtype.kind is Kind.FLOAT:
-        fits = not isfinite(value)
+        fits = value != value if dtype.family == "float8" and dtype is not dtypes.float8_e5m2 else not isfinite(value)
     else:
         fits = dtype.low == 0 and isinstance(value, int) and -dtype.high <= value < 0
     if not fits:
-        name = _NAMES.get(dtype.name, f"{dtype.name}_t")
+        name = f"c10::{dtype.title}" if dtype.family == "float8" else _NAMES.get(dtype.name, f"{dtype.name}_t")
         raise DTypeError(f"value cannot be converted to type {name} without overflow: {value}")
 
 
@@ -69,7 +72,7 @@ def element(value: Number, dtype: DType) -> Number:
 
 def rounded(value: Number, dtype: DType) -> Number:
     """As torch.full takes a number: half floats have infinities where other dtypes have an error."""
-    if dtype.itemsize == 2 and dtype.kind is Kind.FLOAT and not dtype.low <= value <= dtype.high:
+    if dtype.itemsize <= 2 and dtype.kind is Kind.FLOAT and not dtype.low <= value <= dtype.high:
         check_size(value)
         return finite(float(value), dtype)
     return value
@@ -112,6 +115,9 @@ def current(value: Number, dtype: DType, *, bits: int = 32) -> Number:
 
 def finite(value: float, dtype: DType) -> float:
     """The value, or the infinity that it is rounded to."""
+    if dtype.family == "float8":
+        nearest: float = import_module("pywebgpu.support.float8").nearest(finite(value, dtypes.float32), dtype)
+        return nearest
     if not isfinite(value) or dtype is dtypes.float64:
         return value
     if dtype is dtypes.bfloat16:

@@ -6,6 +6,7 @@ import array
 import builtins
 import struct
 from collections.abc import Callable
+from importlib import import_module
 from math import prod
 from typing import TYPE_CHECKING, Any, Self
 
@@ -15,6 +16,7 @@ from pywebgpu.devices.base import check_room, check_supported
 from pywebgpu.dtypes import DType
 from pywebgpu.ir.graph import Spec
 from pywebgpu.ops import pointwise
+from pywebgpu.support import closed_types
 from pywebgpu.tensor import from_data, history, layout, transfer
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.inplace import InplaceMethods
@@ -35,7 +37,7 @@ LEGACY = {
     "FloatTensor": dtypes.float32, "DoubleTensor": dtypes.float64, "HalfTensor": dtypes.float16,
     "BFloat16Tensor": dtypes.bfloat16, "LongTensor": dtypes.int64, "IntTensor": dtypes.int32,
     "ShortTensor": dtypes.int16, "CharTensor": dtypes.int8, "ByteTensor": dtypes.uint8, "BoolTensor": dtypes.bool_,
-    "UInt32Tensor": dtypes.uint32, "UInt64Tensor": dtypes.uint64,
+    "UInt16Tensor": dtypes.uint16, "UInt32Tensor": dtypes.uint32, "UInt64Tensor": dtypes.uint64,
     "ComplexHalfTensor": dtypes.complex32, "ComplexFloatTensor": dtypes.complex64,
     "ComplexDoubleTensor": dtypes.complex128,
 }  # fmt: skip
@@ -81,7 +83,7 @@ class ConversionMethods(InplaceMethods):
         """The tensor itself where it counts as one of a memory format, else a copy. is_new: it lies in that order."""
         order = layout.order_of(memory_format, self.shape)
         is_right = not (is_new and self._path) and order == suggested(self)
-        if str(memory_format) == "torch.preserve_format" or is_right:
+        if memory_format is closed_types.preserve_format or is_right:
             return self  # type: ignore[return-value]
         return self.clone(memory_format=memory_format)
 
@@ -95,7 +97,7 @@ class ConversionMethods(InplaceMethods):
         """The dtype's name as "torch.FloatTensor", or a cast to a dtype or to such a name."""
         if dtype is None:
             prefix = "torch" if self._storage.device.name == "cpu" else f"torch.{self._storage.device.name}"
-            return f"{prefix}.{next(name for name, found in LEGACY.items() if found is self.dtype)}"
+            return f"{prefix}.{self.dtype.title}Tensor"
         if isinstance(dtype, str):
             place, _, name = dtype.removeprefix("torch.").rpartition(".")
             if name not in LEGACY:
@@ -142,7 +144,7 @@ class ConversionMethods(InplaceMethods):
     is_webgpu = property(lambda self: self._storage.device.name == "webgpu")
     itemsize = property(lambda self: self.dtype.itemsize, doc="Bytes of an element, as PyTorch counts them.")
     nbytes = property(lambda self: self.numel() * self.dtype.itemsize, doc="Bytes of all elements, counted so.")
-    layout = property(lambda self: "torch.strided", doc="torch.strided.")
+    layout = property(lambda self: closed_types.strided, doc="torch.strided.")
     names = property(lambda self: (None,) * self.ndim)
     output_nr = property(lambda self: 0, doc="0.")
 
@@ -264,10 +266,8 @@ class ConversionMethods(InplaceMethods):
     def _check_numpy(self, force: builtins.bool) -> None:
         if self.requires_grad and not force:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
-        if self.dtype is dtypes.bfloat16:
-            raise TypeError("Got unsupported ScalarType BFloat16")
-        if self.dtype is dtypes.complex32:
-            raise TypeError("Got unsupported ScalarType ComplexHalf")
+        if self.dtype.family == "float8" or self.dtype in (dtypes.bfloat16, dtypes.complex32):
+            raise TypeError(f"Got unsupported ScalarType {self.dtype.title}")
 
     def __array__(self, dtype: DTypeLike | None = None, copy: builtins.bool | None = None) -> NDArray[Any]:
         found = self.numpy()
@@ -373,6 +373,8 @@ def numbers(data: bytes, dtype: DType) -> list[Any]:
     """Little-endian bytes of a dtype -> Python numbers."""
     if dtype is dtypes.float16:
         return list(struct.unpack(f"<{len(data) // 2}e", data))
+    if dtype.family == "float8":
+        return import_module("pywebgpu.support.float8").decode(data, dtype)  # type: ignore[no-any-return]
     if dtype is dtypes.bfloat16:
         words = array.array("I", [h << 16 for h in array.array("H", data)])
         return array.array("f", words.tobytes()).tolist()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from pywebgpu.errors import RangeError, ShapeError
+from pywebgpu.support import closed_types
 from pywebgpu.tensor import complex_numbers, create, dispatch, outputs
 from pywebgpu.tensor.apply import aten, called
 from pywebgpu.tensor.memory_format import all_of, in_memory
@@ -17,7 +18,7 @@ _S = TypeVar("_S", bound=Tensor)
 
 
 def _row_major(view: Tensor) -> Tensor:
-    return view.clone(memory_format="torch.contiguous_format")
+    return view.clone(memory_format=closed_types.contiguous_format)
 
 
 def _copying(name: str, method: Callable[..., Any]) -> Callable[..., Any]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pywebgpu.ir.graph import Attrs, Movement, Node, Reinterpretation
 from pywebgpu.ops import movement, reduction
+from pywebgpu.support.closed_types import channels_last, channels_last_3d
 from pywebgpu.support.shapes import Shape, strides
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def through(shape: Shape, path: Sequence[tuple[Movement, Attrs]]) -> tuple[Shape
 
 
 # PyTorch's formats in which channels are the last axis of memory: the axes from the largest step to the smallest.
-FORMATS = {"torch.channels_last": (0, 2, 3, 1), "torch.channels_last_3d": (0, 2, 3, 4, 1)}
+FORMATS: dict[object, Shape] = {channels_last: (0, 2, 3, 1), channels_last_3d: (0, 2, 3, 4, 1)}
 FORMATS_OF_RANK = {len(order): order for order in FORMATS.values()}
 
 
@@ -79,7 +80,7 @@ def order_of(memory_format: object, shape: Shape) -> tuple[int, ...] | None:
 
     Raises RuntimeError for a tensor of another rank than the format is of.
     """
-    order = FORMATS.get(str(memory_format))
+    order = FORMATS.get(memory_format)
     if order is not None and len(order) != len(shape):
         name = str(memory_format).removeprefix("torch.")
         raise RuntimeError(f"required rank {len(order)} tensor to use {name} format")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Union
 
 from pywebgpu import dtypes
 from pywebgpu.dtypes import DType, Kind
@@ -15,7 +15,12 @@ from pywebgpu.tensor.tensor import Tensor
 if TYPE_CHECKING:
     from pywebgpu.tensor.factory_options import DeviceLike
 
-_FRACTION = {"float64": (52, -1022), "float32": (23, -126), "float16": (10, -14), "bfloat16": (7, -126)}
+_FRACTION = {
+    "float64": (52, -1022), "float32": (23, -126), "float16": (10, -14), "bfloat16": (7, -126),
+    "float8_e4m3fn": (3, -6), "float8_e5m2": (2, -14), "float8_e4m3fnuz": (3, -7), "float8_e5m2fnuz": (3, -15),
+    "float8_e8m0fnu": (0, -127),
+}  # fmt: skip
+_RESOLUTION = {"float64": 1e-15, "float32": 1e-06, "float16": 1e-03, "bfloat16": 1e-02}
 
 
 class finfo:
@@ -32,7 +37,7 @@ class finfo:
         self.bits, self.dtype = dtype.itemsize * 8, dtype.name
         self.eps, self.tiny = 2.0**-fraction, 2.0**exponent
         self.smallest_normal, self.max, self.min = self.tiny, float(dtype.high), float(dtype.low)
-        self.resolution = {"float64": 1e-15, "float32": 1e-06, "float16": 1e-03, "bfloat16": 1e-02}[dtype.name]
+        self.resolution = _RESOLUTION.get(dtype.name, 1.0)
 
     def __repr__(self) -> str:
         return (
@@ -53,7 +58,7 @@ class iinfo:
         self.max, self.min = int(type.high), int(type.low)
 
     def __repr__(self) -> str:
-        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
+        return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"
 
 
 def _dtype(name: str, given: object) -> DType:
@@ -78,6 +83,13 @@ class LegacyType:
 
     def __repr__(self) -> str:
         return f"<class 'torch.{self.name}'>"
+
+    def __or__(self, other: object) -> object:
+        """In annotations: FloatTensor | None."""
+        return Union[self, other]  # noqa: UP007 - it is no class
+
+    def __ror__(self, other: object) -> object:
+        return Union[other, self]  # noqa: UP007
 
     def __instancecheck__(self, instance: object) -> bool:
         if not isinstance(instance, Tensor) or self.device not in (None, instance.device.type):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from pywebgpu.dtypes import Kind
 from pywebgpu.ir.graph import Composite, Custom, Generator, Leaf, Movement, Node, Pointwise, Structural
 from pywebgpu.ops import movement, reduction
+from pywebgpu.support.closed_types import preserve_format
 from pywebgpu.support.shapes import Shape, strides
 from pywebgpu.tensor import layout
 from pywebgpu.tensor.base import TensorBase
@@ -171,7 +172,7 @@ def formatted(made: TensorBase, source: TensorBase, memory_format: object = None
 
     Raises RuntimeError for a tensor of another rank than the format is of.
     """
-    if memory_format is None or str(memory_format) == "torch.preserve_format":
+    if memory_format is None or memory_format is preserve_format:
         return same(made, source) if source._path else made  # type: ignore[return-value]
     order = layout.order_of(memory_format, made.shape)
     return laid_out(made, None if order is None else of_order(tuple(made.shape), order))

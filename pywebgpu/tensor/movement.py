@@ -11,7 +11,7 @@ from pywebgpu.composites import joining
 from pywebgpu.dtypes import Kind
 from pywebgpu.errors import RangeError, ShapeError
 from pywebgpu.ops import movement, pointwise, reduction
-from pywebgpu.support import shapes
+from pywebgpu.support import closed_types, shapes
 from pywebgpu.tensor import layout
 from pywebgpu.tensor.apply import apply, aten, called
 from pywebgpu.tensor.base import TensorBase
@@ -67,7 +67,7 @@ class MovementMethods(TensorBase):
 
     def is_contiguous(self, memory_format: object = None) -> bool:
         """Whether elements lie in the order of its axes, or in that of a memory format."""
-        order = layout.FORMATS.get(str(memory_format), range(self.ndim))
+        order = layout.FORMATS.get(memory_format, range(self.ndim))
         return len(order) == self.ndim and layout.is_dense(self.shape, strides_of(self)[0], order)
 
     # Reshapes
@@ -110,9 +110,9 @@ class MovementMethods(TensorBase):
         layout.order_of(memory_format, self.shape)
         if self.is_contiguous(memory_format):
             return self  # type: ignore[return-value]  # Tensors are of that class.
-        if str(memory_format) == "torch.preserve_format":
+        if memory_format is closed_types.preserve_format:
             raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
-        return self.clone(memory_format="torch.contiguous_format" if memory_format is None else memory_format)
+        return self.clone(memory_format=closed_types.contiguous_format if memory_format is None else memory_format)
 
     def clone(self, *, memory_format: object = None) -> Tensor:
         """A copy with its own memory, in the order of its own or of a memory format; the gradient flows back."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, cast
 
 from pywebgpu import dtypes
 from pywebgpu.dtypes import DType
+from pywebgpu.support import closed_types
 from pywebgpu.tensor import create, functions
 from pywebgpu.tensor.tensor import Tensor
 from pywebgpu.testing import mismatch
@@ -233,7 +234,7 @@ def _tensors(actual: object, expected: object, rules: Rules) -> tuple[Tensor, Te
 
 def _compare_tensors(actual: Tensor, expected: Tensor, tolerance: Tolerance, rules: Rules, place: Place) -> None:
     actual, expected = actual.detach(), expected.detach()
-    strided = actual.layout == expected.layout == "torch.strided"
+    strided = actual.layout is expected.layout is closed_types.strided
     checks: list[tuple[str, bool, object, object]] = [
         ("shape", True, actual.shape, expected.shape),
         ("layout", rules.check_layout, actual.layout, expected.layout),
@@ -262,19 +263,19 @@ def _alike(actual: Tensor, expected: Tensor) -> tuple[Tensor, Tensor]:
         common = functions.promote_types(*wide)
         actual, expected = actual.to(common), expected.to(common)
     if actual.layout != expected.layout:
-        actual, expected = (x if x.layout == "torch.strided" else x.to_dense() for x in (actual, expected))
+        actual, expected = (x if x.layout is closed_types.strided else x.to_dense() for x in (actual, expected))
     return actual, expected
 
 
 def _members(actual: Tensor, expected: Tensor, place: Place) -> Iterator[tuple[Tensor, Tensor, bool, str]]:
     """The strided tensors that two alike consist of; whether each has to be equal, and its name."""
-    if actual.layout == "torch.sparse_coo":
+    if actual.layout is closed_types.sparse_coo:
         one, other = cast("SparseTensor", actual), cast("SparseTensor", expected)
         _same_count("sparse dimensions in sparse COO tensors", one.sparse_dim(), other.sparse_dim(), place)
         _same_count("specified values in sparse COO tensors", one._nnz(), other._nnz(), place)
         yield one._indices(), other._indices(), True, "Sparse COO indices"
         yield one._values(), other._values(), False, "Sparse COO values"
-    elif actual.layout == "torch.sparse_csr":
+    elif actual.layout is closed_types.sparse_csr:
         a, b = cast("SparseRows", actual), cast("SparseRows", expected)
         _same_count("specified values in sparse CSR tensors", a._nnz(), b._nnz(), place)
         yield a.crow_indices(), b.crow_indices(), True, "Sparse CSR crow_indices"

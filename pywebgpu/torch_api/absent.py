@@ -37,25 +37,23 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
             "dequantize empty_quantized fake_quantize_per_channel_affine fake_quantize_per_tensor_affine "
             "fbgemm_linear_fp16_weight fbgemm_linear_fp16_weight_fp32_activation fbgemm_linear_int8_weight "
             "fbgemm_linear_int8_weight_fp32_activation fbgemm_linear_quantize_weight fbgemm_pack_gemm_matrix_fp16 "
-            "fbgemm_pack_quantized_matrix fused_moving_avg_obs_fake_quant int_repr per_channel_affine "
-            "per_channel_affine_float_qparams per_channel_symmetric per_tensor_affine per_tensor_symmetric "
+            "fbgemm_pack_quantized_matrix fused_moving_avg_obs_fake_quant int_repr "
             "q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qint32 qint8 "
-            "qscheme quantize_per_channel quantize_per_tensor quantize_per_tensor_dynamic quantized_batch_norm "
+            "quantize_per_channel quantize_per_tensor quantize_per_tensor_dynamic quantized_batch_norm "
             "quantized_gru quantized_gru_cell quantized_lstm quantized_lstm_cell quantized_max_pool1d "
             "quantized_max_pool2d quantized_max_pool3d quantized_rnn_relu_cell quantized_rnn_tanh_cell quint2x4 "
             "quint4x2 quint8",
         ),
         (
             "there is no such dtype here: torch.uint8, int8 to int64 and the floats are",
-            "bit bits16 bits1x8 bits2x4 bits4x2 bits8 float4_e2m1fn_x2 float8_e4m3fn float8_e4m3fnuz float8_e5m2 "
-            "float8_e5m2fnuz float8_e8m0fnu int1 int2 int3 int4 int5 int6 int7 uint1 uint16 uint2 uint3 uint4 "
-            "uint5 uint6 uint7",
+            "bit bits16 bits1x8 bits2x4 bits4x2 bits8 float4_e2m1fn_x2 int1 int2 int3 int4 int5 int6 int7 uint1 "
+            "uint2 uint3 uint4 uint5 uint6 uint7",
         ),
         (
             "sparse tensors are coordinates (torch.sparse_coo_tensor) or rows (torch.sparse_csr_tensor) here",
             "ccol_indices_copy col_indices_copy crow_indices_copy dsmm hsmm hspmm indices_copy resize_as_sparse_ "
-            "row_indices_copy saddmm smm sparse_bsc sparse_bsc_tensor sparse_bsr sparse_bsr_tensor "
-            "sparse_compressed_tensor sparse_csc sparse_csc_tensor sspaddmm values_copy",
+            "row_indices_copy saddmm smm sparse_bsc_tensor sparse_bsr_tensor "
+            "sparse_compressed_tensor sparse_csc_tensor sspaddmm values_copy",
         ),
         (
             "it is one of PyTorch's own kernels: use the function of torch.nn.functional",
@@ -75,11 +73,6 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
         ),
         ("each thread may have a torch.Generator of its own", "thread_safe_generator"),
         ("use torch.from_numpy(numpy.memmap(file))", "from_file"),
-        ("pad rows to one length, or use torch.nn.utils.rnn.pack_padded_sequence", "jagged"),
-        (
-            "layouts are names here: compare with torch.strided, torch.channels_last and their like",
-            "layout memory_format",
-        ),
         ("use slice_scatter, which writes into a copy", "slice_inverse"),
         (
             "shapes are plain numbers here: use int, float, bool, min, max and the module math",

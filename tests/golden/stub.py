@@ -17,9 +17,10 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pywebgpu
-from pywebgpu import errors
-from pywebgpu.dtypes import DType
+from pywebgpu import dtypes, errors
 from pywebgpu.nn import functional
+from pywebgpu.support import closed_types
+from pywebgpu.support.closed_types import Closed
 from pywebgpu.tensor import functions, limits
 from pywebgpu.torch_api import rare_names
 
@@ -64,15 +65,18 @@ def _named(name: str, value: Any, imports: dict[str, set[str]], lines: list[str]
     own = getattr(value, "__module__", "") if isinstance(value, type) or inspect.isroutine(value) else ""
     source = sys.modules.get(own)
     found = next((at for at in (name, getattr(value, "__name__", "")) if getattr(source, at, None) is value), None)
-    if value is errors:
+    kind = value if isinstance(value, type) else type(value)
+    if issubclass(kind, Closed):  # It has PyTorch's name there, and that of a class where it stands.
+        home = dtypes if kind is dtypes.DType else closed_types
+        word = next(word for word, thing in vars(home).items() if thing is kind)
+        imports[home.__name__].add(f"{word} as {kind.__name__}")
+        lines += [] if value is kind else [f"{name}: {kind.__name__}"]
+    elif value is errors:
         imports["pywebgpu"].add("errors as errors")
     elif found is not None and own.startswith("pywebgpu."):
         imports[own].add(f"{found} as {name}")
     elif found is not None and own == "pywebgpu":
         lines.append(f"def {name}{_signature(inspect.signature(value), own, imports)}: ...")
-    elif isinstance(value, DType):
-        imports["pywebgpu.dtypes"].add("DType as dtype")
-        lines.append(f"{name}: dtype")
     elif value is None:
         lines.append(f"{name}: None")
     else:
@@ -130,7 +134,7 @@ def _annotation(annotation: Any, module: str, imports: dict[str, set[str]]) -> s
     words = QUALIFIED.sub("", words.replace("_Any", "Any"))
     for name in sorted(set(re.findall(r"(?<![\w.])[A-Za-z_]\w*", words))):
         source = _origins(module).get(name) or _origins("pywebgpu.tensor.types").get(name)
-        if source is not None:
+        if source is not None and getattr(vars(pywebgpu).get(name), "__mro__", (None, None))[1] is not Closed:
             imports[source].add(f"{name} as {name}" if name in vars(pywebgpu) else name)
     return SHADOWED.sub(r"builtins.\1", words)
 

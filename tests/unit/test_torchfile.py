@@ -145,7 +145,7 @@ CODE: dict[str, Callable[[], Any]] = {
     "a function": lambda: math.sin,
     "a class": lambda: collections.OrderedDict,
     "a sparse tensor": lambda: torch.eye(2).to_sparse(),
-    "a tensor of 8-bit floats": lambda: torch.ones(2).to(torch.float8_e5m2),
+    "a tensor of 4-bit floats": lambda: torch.zeros(2, dtype=torch.uint8).view(torch.float4_e2m1fn_x2),
     "a complex number": lambda: 1j,
     "a storage": lambda: torch.ones(2).untyped_storage(),
 }
