@@ -277,6 +277,17 @@ from pywebgpu.tensor.tensor import Tensor as Tensor
 from pywebgpu.tensor.types import Dims
 from pywebgpu.tensor.types import Operand
 from pywebgpu.tensor.types import Sizes
+from pywebgpu.torch_api import accelerator as accelerator
+from pywebgpu.torch_api import backends as backends
+from pywebgpu.torch_api import cpu as cpu
+from pywebgpu.torch_api import cuda as cuda
+from pywebgpu.torch_api import masked as masked
+from pywebgpu.torch_api import memory as memory
+from pywebgpu.torch_api import mps as mps
+from pywebgpu.torch_api import overrides as overrides
+from pywebgpu.torch_api import random as random
+from pywebgpu.torch_api import serialization as serialization
+from pywebgpu.torch_api import webgpu as webgpu
 from pywebgpu.torch_api.accelerator import get_device_module as get_device_module
 from pywebgpu.torch_api.backends import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
 from pywebgpu.torch_api.backends import get_float32_matmul_precision as get_float32_matmul_precision

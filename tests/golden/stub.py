@@ -49,13 +49,15 @@ def text() -> str:
     imports["pywebgpu.nn.functional"] |= {
         f"{name} as {name}" for name in limits.FUNCTIONAL if hasattr(functional, name)
     }
-    imports["pywebgpu"] |= {f"{part} as {part}" for part in parts if part != "_C" and _is_there(part)}
+    for home in ("pywebgpu", "pywebgpu.torch_api"):
+        imports[home] |= {f"{part} as {part}" for part in parts if part != "_C" and _is_there(part, home)}
     froms = [f"from {module} import {name}" for module, names in sorted(imports.items()) for name in sorted(names)]
     return "\n".join([HEAD, "import builtins", *froms, "", *lines, ""])
 
 
-def _is_there(part: str) -> bool:
-    return (FILE.parent / part).is_dir() or (FILE.parent / f"{part}.py").exists()
+def _is_there(part: str, home: str) -> bool:
+    folder = FILE.parents[1].joinpath(*home.split("."))
+    return (folder / part).is_dir() or (folder / f"{part}.py").exists()
 
 
 def _named(name: str, value: Any, imports: dict[str, set[str]], lines: list[str]) -> None:
