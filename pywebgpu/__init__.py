@@ -53,7 +53,7 @@ legacy_contiguous_format = _closed_types.contiguous_format
 _PARTS = {
     "_C",
     "accelerator", "amp", "autograd", "backends", "cpu", "cuda", "data", "display", "distributions", "fft", "func",
-    "io", "linalg", "masked", "memory", "mps", "nn", "optim", "overrides", "profiler", "random", "serialization",
+    "fx", "io", "linalg", "masked", "memory", "mps", "nn", "optim", "overrides", "profiler", "random", "serialization",
     "signal", "sparse", "special", "testing", "utils", "version", "webgpu",
 }  # fmt: skip
 _ELSEWHERE = {"save": "pywebgpu.io.state", "load": "pywebgpu.io.state", "compile": "pywebgpu.step_capture.function"}
@@ -145,10 +145,14 @@ def is_complex(input: Tensor) -> bool:
 
 
 def typename(obj: object) -> str:
-    """The name of a tensor's type, as "torch.FloatTensor", or of an object's class."""
+    """The name of a tensor's type, as "torch.FloatTensor", of a function or class, or of an object's class."""
     if isinstance(obj, Tensor):
         return str(obj.type())
-    return f"{type(obj).__module__}.{type(obj).__qualname__}"
+    name = getattr(obj, "__qualname__", getattr(obj, "__name__", None))
+    if name is not None:
+        return str(name)
+    home = type(obj).__module__
+    return f"{'' if home == 'builtins' else home + '.'}{type(obj).__qualname__}"
 
 
 def _surface() -> dict[str, _Any]:

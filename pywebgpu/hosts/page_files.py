@@ -83,6 +83,7 @@ LATER = (
     "display/",
     "exporter/",
     "func/",
+    "fx/",
     "torch_api/handlers.py",
     "hosts/script.py",
     "inspector/",

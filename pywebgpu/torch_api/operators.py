@@ -36,6 +36,12 @@ def get_device(input: Tensor) -> int:
     return input.get_device()
 
 
+@dispatch.public
+def _assert(condition: object, message: str) -> None:
+    """As `assert`; graphs keep it."""
+    assert condition, message
+
+
 # Norms and dropout under older names
 
 

@@ -13,8 +13,9 @@ _HOMES = {
     "pywebgpu.linalg": "cholesky_inverse cholesky_solve det inverse logdet matrix_exp pinverse slogdet",
     "pywebgpu.linalg.lu_factors": "geqrf lu lu_solve lu_unpack orgqr ormqr pca_lowrank svd_lowrank triangular_solve",
     "pywebgpu.torch_api.operators": """
-        _chunk_cat _native_batch_norm_legit _segment_reduce _unsafe_masked_index _unsafe_masked_index_put_accumulate
-        alpha_dropout_ dropout_ feature_alpha_dropout_ feature_dropout feature_dropout_ frobenius_norm get_device
+        _assert _chunk_cat _native_batch_norm_legit _segment_reduce _unsafe_masked_index
+        _unsafe_masked_index_put_accumulate alpha_dropout_ dropout_ feature_alpha_dropout_ feature_dropout
+        feature_dropout_ frobenius_norm get_device
         grid_sampler grid_sampler_2d grid_sampler_3d native_batch_norm native_dropout native_group_norm
         native_layer_norm nuclear_norm segment_reduce slice_copy
     """,

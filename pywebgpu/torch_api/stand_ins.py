@@ -26,7 +26,7 @@ REASONS = {
     "export": "torch.export is a function here: docs/guides/export.md",
     "functional": "its functions stand in torch itself",
     "futures": "nothing runs in other processes: use concurrent.futures",
-    "fx": "graphs are made by recording: torch.explain shows them",
+    "fx": "of torch.fx what traces, rewrites and runs graphs is here",
     "hub": "download the source and weights of a model, and torch.load them",
     "jit": "programs run as Python: use torch.compile, or torch.save_program for files",
     "library": "an operator is a function of tensors: torch.autograd.Function gives it a gradient",

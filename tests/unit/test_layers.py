@@ -48,6 +48,7 @@ LAYERS = (
         "compat",
         "distributions",
         "exporter",
+        "fx",
         "nn/utils/parametrizations",
         "nn/utils/stateless",
         "func",
