@@ -70,7 +70,7 @@ def public_path(value: Any) -> str:
     for path in spaces:
         if getattr(space(path), name, None) is value:
             return ".".join(filter(None, ("torch", path, name)))
-    return f"{re.sub('^pywebgpu', 'torch', home)}.{getattr(value, '__qualname__', name)}"
+    return f"{re.sub(r'^pywebgpu(.torch_api)?', 'torch', home)}.{getattr(value, '__qualname__', name)}"
 
 
 def passed_on(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
