@@ -18,7 +18,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
 
-_MODULES = {"cpu": "cpu", "null": "null", "webgpu": "bridged" if sys.platform == "emscripten" else "native"}
+_MODULES = {
+    "cpu": "cpu",
+    "meta": "meta",
+    "null": "null",
+    "webgpu": "bridged" if sys.platform == "emscripten" else "native",
+}
 adopted: dict[str, str] = {}  # names that stand for a kind of device: "cuda" where a program of PyTorch runs
 _asked: list[Callable[[], None]] = []
 _open: dict[str, Device] = {}
@@ -102,7 +107,7 @@ def _opened(wanted: device, key: str) -> Device:
 def _is_first(wanted: device) -> bool:
     """Whether an index names the first device: there is one host, whatever its index. Raises RuntimeError for an
     adapter that is not there."""
-    if not wanted.index or wanted.type in ("cpu", "null"):
+    if not wanted.index or wanted.type in ("cpu", "meta", "null"):
         return bool(wanted.index)
     is_single = sys.platform == "emscripten" or wanted.type in adopted
     count = 1 if is_single else len([one for one in adapters.adapters() if one.is_complete])

@@ -40,6 +40,7 @@ class Device(Protocol):
 
     name: str
     target: Target
+    has_values: bool  # what it computes can be read; false of device meta, which knows shapes and dtypes alone
     has_clock: bool  # it can tell how long a step took
     lock: Any  # re-entrant; held in every call, and not while a read waits
     generation: int
@@ -103,6 +104,8 @@ class Device(Protocol):
 
 class Blocking:
     """A device for hosts where Python can always wait: its forms to await are done when they are called."""
+
+    has_values = True
 
     async def download_async(self: Device, buffer: Buffer, spec: Spec) -> bytes:
         return self.download(buffer, spec)

@@ -113,6 +113,8 @@ class Loaded:
 class BridgedDevice:
     """The adapter that the browser, or Dawn, offers. Contexts are objects: several live side by side."""
 
+    has_values = True
+
     def __init__(self, bridge: JsProxy, index: int = 0) -> None:
         self.name = f"webgpu:{index}" if index else "webgpu"
         self.lock = threading.RLock()  # Pyodide has one thread.

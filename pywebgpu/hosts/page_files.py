@@ -73,6 +73,7 @@ LATER = (
     "composites/bytes.py",
     "composites/quantile.py",
     "devices/cpu_calls.py",
+    "devices/meta.py",
     "devices/cpu_functions.py",
     "devices/cpu_memory.py",
     "devices/cpu_views.py",

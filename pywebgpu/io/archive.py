@@ -142,6 +142,9 @@ class _Pickler(PURE):  # type: ignore[misc]
             plain: Any = value.detach()
             return Name("torch._utils", "_rebuild_parameter"), (plain, value.requires_grad, OrderedDict())
         storage, (strides, offset) = value._storage, strides_of(value)
+        if value.is_meta:
+            facts = value.dtype, tuple(value.shape), tuple(strides), value.requires_grad
+            return Name("torch._utils", "_rebuild_meta_tensor_no_storage"), facts
         key, whole = self._keys.setdefault(id(storage), self._key(storage)), all_of(value)
         if self.storages.setdefault(key, (whole, value.dtype))[1] is not value.dtype:
             raise RuntimeError("Cannot save multiple tensors or storages that view the same data as different types")

@@ -96,6 +96,8 @@ class _Unpickler(pickle.Unpickler):
         match path:
             case "torch._utils._rebuild_tensor_v2" | "torch._utils._rebuild_tensor_v3" | "torch._utils._rebuild_tensor":
                 return lambda *given: self.builder.tensor(torchfile.record(*given))  # Nobody keeps the record.
+            case "torch._utils._rebuild_meta_tensor_no_storage":
+                return lambda *given: self.builder.tensor(torchfile.meta_record(*given))
             case "torch._utils._rebuild_parameter":
                 return lambda data, wants, *rest: archive.parameter()(data, wants)
             case "torch.device":

@@ -20,8 +20,9 @@ from pywebgpu.io import pickled, strided
 from pywebgpu.io.pickled import StandIn
 from pywebgpu.io.pickled import TorchFileError as TorchFileError  # It is this format's, and told under this name.
 from pywebgpu.support import documents
-from pywebgpu.support.documents import is_size
+from pywebgpu.support.documents import EXACT, is_size
 from pywebgpu.tensor import tensor
+from pywebgpu.tensor.copies import empty_strided
 from pywebgpu.tensor.size import Size
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ LEGACY_MAGIC = 0x1950A86A20F9469CFC6C
 LEGACY_PROTOCOL = 1001
 
 allowed: dict[str, object] = {}  # what a program named as safe to make of a file, by its name there
+META = "meta"  # the device of tensors without values, of which a file has no bytes
 MAX_OVERLAP = 16  # Views may overlap; a small file must not become tensors without end by views of one storage.
 STORAGES = {
     "ComplexDoubleStorage": "complex128",
@@ -234,6 +236,8 @@ class Builder:
 
     def tensor(self, record: Record) -> tensor.Tensor:
         key = record._replace(requires_grad=False)
+        if key.storage.key == META and key not in self.made:
+            self.made[key] = empty_strided(record.view.shape, record.view.strides, dtype=record.dtype, device=META)
         if key not in self.made:
             self.n_bytes -= record.view.n_items() * record.dtype.itemsize
             if self.n_bytes < 0:
@@ -262,6 +266,18 @@ def record(storage: Any, offset: Any, shape: Any, strides: Any, requires_grad: A
     if requires_grad is True and not dtype.is_floating_point:
         raise TorchFileError(f"the file has a tensor of {dtype.name} that requires a gradient")
     return Record(storage, dtype, view, requires_grad is True)
+
+
+def meta_record(dtype: Any, shape: Any, strides: Any, requires_grad: Any) -> Record:
+    """torch._utils._rebuild_meta_tensor_no_storage: a tensor without values."""
+    stated = dtype.value if type(dtype) is StandIn else dtype
+    if not (isinstance(stated, dtypes.DType) and type(shape) is type(strides) is tuple):
+        raise TorchFileError("the file has a tensor without a dtype or a shape")
+    view = strided.View(0, shape, strides)
+    problem = view.problem(EXACT)
+    if problem:
+        raise TorchFileError(f"the file is damaged: {problem}")
+    return Record(Storage(META, stated, 0, META), stated, view, requires_grad is True)
 
 
 def _parameter(data: object, requires_grad: object, *rest: Any) -> Record:
@@ -343,6 +359,7 @@ def _names() -> dict[str, StandIn]:
         "torch._utils._rebuild_tensor": record,
         "torch._utils._rebuild_tensor_v2": record,
         "torch._utils._rebuild_tensor_v3": record,
+        "torch._utils._rebuild_meta_tensor_no_storage": meta_record,
         "torch._utils._rebuild_parameter": _parameter,
         "torch._utils._rebuild_parameter_with_state": _parameter,
         "torch._tensor._rebuild_from_type_v2": _of_type,

@@ -335,7 +335,7 @@ def matrix_exp(A: Tensor) -> Tensor:
     factorization.require("matrix_exp", A, square=True)
     if A.numel() == 0:
         return A.clone()
-    size = float(A.detach().abs().sum(-2).amax().item())
+    size = 0.0 if A.is_meta else float(A.detach().abs().sum(-2).amax().item())
     times = max(0, ceil(log2(size / 0.5))) if 0 < size < inf else 0
     scaled: Tensor = A / 2.0**times
     one = factorization.eye_like(A)

@@ -57,7 +57,7 @@ def host(name: str, compute: Callable[..., Any], *tensors: Tensor) -> tuple[Tens
     except ModuleNotFoundError:
         raise RuntimeError(f"{name} computes with NumPy, which is not here: load it first, as micropip does") from None
     first = tensors[0]
-    arrays = [tensor.detach().numpy().astype("complex128" if tensor.is_complex() else "float64") for tensor in tensors]
+    arrays = [_array(np, tensor).astype("complex128" if tensor.is_complex() else "float64") for tensor in tensors]
     try:
         with np.errstate(all="ignore"):
             found = compute(np, *arrays)
@@ -70,6 +70,14 @@ def host(name: str, compute: Callable[..., Any], *tensors: Tensor) -> tuple[Tens
     names = ("float64", "complex128") if dtypes.float64 in (first.dtype, first.dtype.part) else ("float32", "complex64")
     made = [np.array(part, dtype=names[np.iscomplexobj(part)]) for part in parts]
     return tuple([create.tensor(part, device=first.device) for part in made])
+
+
+def _array(np: ModuleType, tensor: Tensor) -> Array:
+    """The values; of a tensor without any, ones of its shape that have all factors."""
+    if not tensor.is_meta:
+        return tensor.detach().numpy()
+    rows, columns = (1, 1, *tensor.shape)[-2:]
+    return np.broadcast_to(np.eye(rows, columns), (*tensor.shape[:-2], rows, columns)).reshape(tensor.shape)
 
 
 def svd(np: ModuleType, a: Array, *, full_matrices: bool = True, compute_uv: bool = True) -> Any:

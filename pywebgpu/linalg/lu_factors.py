@@ -87,7 +87,7 @@ def _over(x: Tensor, U: Tensor) -> Tensor:
 def lu_factor(A: Tensor, *, pivot: bool = True) -> tuple[Tensor, ...]:
     """L below the diagonal and U above in one matrix, and the exchanges of rows. A pivot of 0 is a RuntimeError."""
     *found, info = lu_factor_ex(A, pivot=pivot)
-    if bool(info.any()):
+    if not info.is_meta and bool(info.any()):
         raise RuntimeError(
             "torch.linalg.lu_factor: a diagonal element of U is zero and using it on lu_solve would result in a "
             "division by zero. To factor nonetheless, call linalg.lu or linalg.lu_factor_ex"
@@ -106,7 +106,7 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
     first = functions.where(zero, place, zero.shape[-1] + 1)
     info = first.amin(-1) if zero.shape[-1] else zero.sum(-1)
     info = functions.where(info > zero.shape[-1], 0, info).int()
-    if check_errors and bool(info.any()):
+    if check_errors and not info.is_meta and bool(info.any()):
         raise factorization.LinAlgError("linalg.lu_factor_ex: a diagonal element of U is zero")
     return return_types.of("linalg_lu_factor_ex", (found, pivots, info))
 

@@ -166,6 +166,11 @@ class Module(StateDict):
             raise TypeError(f"nn.Module.to only accepts floating point dtypes, but got desired dtype={dtype}")
 
         def moved(tensor: Tensor) -> Tensor:
+            if tensor.is_meta and device is not None and devices.device(device).type != "meta":
+                raise NotImplementedError(
+                    "Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() instead of "
+                    "torch.nn.Module.to() when moving module from meta to a different device."
+                )
             found: Tensor = tensor.to(
                 device=tensor.device if device is None else device,
                 dtype=dtype if dtype is not None and tensor.dtype.kind is Kind.FLOAT else tensor.dtype,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -13,6 +14,11 @@ from pywebgpu.tensor.grad_accumulator import RemovableHandle
 from pywebgpu.tensor.tensor import Tensor
 
 EXTRA = "_extra_state"
+_NO_OP = (
+    "for {}: copying from a non-meta parameter in the checkpoint to a meta parameter in the current model, which is a "
+    "no-op. (Did you mean to pass `assign=True` to assign items in the state dictionary to their corresponding key in "
+    "the module instead of copying them in place?)"
+)
 
 
 class IncompatibleKeys(NamedTuple):
@@ -201,8 +207,16 @@ class StateDict(ModuleTree):
                 f"current model is {own.shape}."
             )
         elif not assign:
-            with grad_mode.no_grad():
-                own.copy_(value)
+            if own.is_meta and not value.is_meta:
+                warnings.warn(_NO_OP.format(key), stacklevel=2)
+            try:
+                with grad_mode.no_grad():
+                    own.copy_(value)
+            except NotImplementedError as error:
+                errors.append(
+                    f'While copying the parameter named "{key}", whose dimensions in the model are {own.shape} and '
+                    f"whose dimensions in the checkpoint are {value.shape}, an exception occurred : {error.args}."
+                )
         elif name not in self._parameters:
             setattr(self, name, value)
         else:

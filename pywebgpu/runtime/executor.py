@@ -302,8 +302,11 @@ def _run_alone(device: Device, storage: Storage, node: Node) -> None:
     storage.settle(node)
 
 
-def _run(device: Device, roots: list[Node], work: Work, kept: set[int], *, dry: bool) -> Run:
+def _run(device: Device, roots: list[Node], work: Work, kept: set[int], *, dry: bool) -> Run | None:
     """kept: the ids of buffers that are not to be written to."""
+    if not device.has_values:
+        _count_as_computed(device, roots)
+        return None
     order = walk.toposort(roots)
     data, numbers = walk.leaves(order)
     position = {id(root): at for at, root in enumerate(roots)}
@@ -342,6 +345,14 @@ def _run(device: Device, roots: list[Node], work: Work, kept: set[int], *, dry: 
         if not root.requires or root.freed:
             root.inputs = ()
     return done
+
+
+def _count_as_computed(device: Device, roots: list[Node]) -> None:
+    """What a device without values does with a graph: nobody will ask for them."""
+    for root in roots:
+        root.buffer = device.zeros(root.spec)
+        if not root.requires or root.freed:
+            root.inputs = ()
 
 
 def run_again(

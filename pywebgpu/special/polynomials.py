@@ -27,8 +27,10 @@ def _family(name: str, text: str, first: First, following: Next, shift: bool = F
     def function(input: Operand, n: Operand, *, out: Tensor | None = None) -> Tensor:
         (x, degree), dtype = real(input, n)
         x, degree = 2 * x - 1 if shift else x, degree.detach().trunc()
-        given = degree if isinstance(n, TensorBase) else None
-        largest = int(n) if given is None else int(given.max().item()) if given.numel() else 0  # type: ignore[arg-type]
+        if isinstance(n, TensorBase):  # Without values nobody knows the degrees, nor needs them for the shape.
+            largest = int(degree.max().item()) if degree.numel() and not degree.is_meta else 0
+        else:
+            largest = int(n)
         found = where(degree < 0, 0.0, where(degree == 0, 1.0, first(x)))
         before, last = x * 0 + 1, first(x)
         for k in range(2, min(largest, HERMITE_MOST) + 1 if "hermite" in name else largest + 1):

@@ -72,7 +72,7 @@ class TensorBase:
             node = pointwise.copy(node)
         if used.wide and thread_state.wide:
             wide.refuse(node, device)
-        if used.large:
+        if used.large and device.has_values:
             check_possible(node.spec, device)
         if used.packing is not None:
             node = used.packing(node, device)

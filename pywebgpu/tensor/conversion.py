@@ -139,7 +139,8 @@ class ConversionMethods(InplaceMethods):
 
     is_cuda = property(lambda self: self._storage.device.name == "cuda", doc="Whether its device is called cuda.")
     is_mps = property(lambda self: self._storage.device.name == "mps", doc="Whether its device is called mps.")
-    is_sparse = is_quantized = is_xpu = is_nested = is_meta = property(lambda self: False, doc="False.")
+    is_sparse = is_quantized = is_xpu = is_nested = property(lambda self: False, doc="False.")
+    is_meta = property(lambda self: not self._storage.device.has_values, doc="Whether it has no values.")
     is_cpu = property(lambda self: self._storage.device.name == "cpu", doc="Whether it is on device cpu.")
     is_webgpu = property(lambda self: self._storage.device.name == "webgpu")
     itemsize = property(lambda self: self.dtype.itemsize, doc="Bytes of an element, as PyTorch counts them.")
@@ -202,7 +203,7 @@ class ConversionMethods(InplaceMethods):
 
     def get_device(self) -> builtins.int:
         """The device's number, -1 for cpu."""
-        return -1 if self._storage.device.name == "cpu" else self.device.index or 0
+        return -1 if self._storage.device.name in ("cpu", "meta") else self.device.index or 0
 
     def data_ptr(self) -> builtins.int:
         """A number that two tensors have in common when they share a storage and start at one offset in it."""
@@ -260,12 +261,19 @@ class ConversionMethods(InplaceMethods):
         return as_array(await self._bytes_async(), self.dtype, self.shape)
 
     def _check_single(self) -> None:
+        if not self._storage.device.has_values:
+            raise RuntimeError("Tensor.item() cannot be called on meta tensors")
         if self.numel() != 1:
             raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
 
     def _check_numpy(self, force: builtins.bool) -> None:
         if self.requires_grad and not force:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        if not self._storage.device.has_values and not force:
+            raise TypeError(
+                "can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory "
+                "first."
+            )
         if self.dtype.family == "float8" or self.dtype in (dtypes.bfloat16, dtypes.complex32):
             raise TypeError(f"Got unsupported ScalarType {self.dtype.title}")
 

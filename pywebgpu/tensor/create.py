@@ -92,7 +92,12 @@ def from_numpy(array: NDArray[Any]) -> Tensor:
     """A tensor with a copy of a NumPy array (torch shares the memory; a lazy library cannot)."""
     if not from_data.is_array(array):
         raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
-    return tensor(array)
+    return tensor(array, device=_for_values())
+
+
+def _for_values() -> str | None:
+    """Where values of the host go: to the default device, or to cpu where that has none."""
+    return None if devices.open_device().has_values else "cpu"
 
 
 def frombuffer(
@@ -115,7 +120,7 @@ def frombuffer(
     n = rest // dtype.itemsize if count < 0 else count
     if n * dtype.itemsize > rest:
         raise ValueError(f"requested buffer length ({n * dtype.itemsize} bytes) must not be greater than {rest} bytes")
-    made = frombytes(view[offset : offset + n * dtype.itemsize], dtype, (n,))
+    made = frombytes(view[offset : offset + n * dtype.itemsize], dtype, (n,), _for_values())
     return made.requires_grad_() if requires_grad else made
 
 

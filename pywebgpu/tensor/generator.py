@@ -18,7 +18,7 @@ from pywebgpu.step_capture.capture import Capture, capture_state
 from pywebgpu.step_capture.free_number import FREE
 
 if TYPE_CHECKING:
-    pass
+    from pywebgpu.devices.base import Device
 
 WORD = 0xFFFFFFFF
 Words = tuple[Node, Node, Node]
@@ -157,6 +157,8 @@ def set_default(source: Source) -> None:
     _default[0] = source
 
 
-def draw(generator: Source | None = None) -> Seed:
-    """The seed of one draw from a generator, or from the default one."""
+def draw(generator: Source | None, device: Device) -> Seed:
+    """The seed of one draw for a device, from a generator or from the default one. One without values takes none."""
+    if not device.has_values:
+        return (*_words(0, 0), host(0, dtypes.uint32))
     return (_default[0] if generator is None else generator).draw()

@@ -93,9 +93,9 @@ def fork_rng(devices: Iterable[object] = (), enabled: bool = True, **options: An
             default_generator.restore(before)
 
 
-def seed_node(device: object = None, generator: Source | None = None) -> Seed:
+def seed_node(device: devices.device, generator: Source | None = None) -> Seed:
     """The seed of one draw, for functions of nodes that take one."""
-    return sources.draw(generator)
+    return sources.draw(generator, devices.open_device(device))
 
 
 # Tensors
@@ -105,14 +105,14 @@ def rand(*sizes: int | Sequence[int], generator: Source | None = None, **options
     """Numbers of [0, 1)."""
     shape = factory_options.size("rand", sizes, options)
     factory = factory_options.FactoryOptions("rand", options)
-    return factory.tensor(random.uniform(sources.draw(generator), shape, factory.dtype))
+    return factory.tensor(random.uniform(sources.draw(generator, factory.device), shape, factory.dtype))
 
 
 def randn(*sizes: int | Sequence[int], generator: Source | None = None, **options: Unpack[Sized]) -> Tensor:
     """Numbers of the standard normal distribution."""
     shape = factory_options.size("randn", sizes, options)
     factory = factory_options.FactoryOptions("randn", options)
-    return factory.tensor(random.normal(sources.draw(generator), shape, factory.dtype))
+    return factory.tensor(random.normal(sources.draw(generator, factory.device), shape, factory.dtype))
 
 
 def randint(*args: int | Sequence[int], generator: Source | None = None, **options: Unpack[Bounded]) -> Tensor:
@@ -120,7 +120,7 @@ def randint(*args: int | Sequence[int], generator: Source | None = None, **optio
     low, high, shape = _bounds("randint", args, options)
     factory = factory_options.FactoryOptions("randint", options, dtypes.int64)
     _require_held(low, high, factory.dtype)
-    return factory.tensor(random.integers(sources.draw(generator), shape, low, high, factory.dtype))
+    return factory.tensor(random.integers(sources.draw(generator, factory.device), shape, low, high, factory.dtype))
 
 
 def _bounds(name: str, args: tuple[Any, ...], options: Bounded, *, sized: bool = True) -> tuple[int, int, Any]:
@@ -147,21 +147,21 @@ def _require_held(low: int, high: int, dtype: dtypes.DType) -> None:
 def randperm(n: int, *, generator: Source | None = None, **options: Unpack[Made]) -> Tensor:
     """0..n-1 in random order."""
     factory = factory_options.FactoryOptions("randperm", options, dtypes.int64)
-    return factory.tensor(random.permutation(sources.draw(generator), int(n), factory.dtype))
+    return factory.tensor(random.permutation(sources.draw(generator, factory.device), int(n), factory.dtype))
 
 
 @named_by_numpy
 def rand_like(input: Tensor, *, generator: Source | None = None, **options: Unpack[Made]) -> Tensor:
     """Numbers of [0, 1) in another tensor's shape, dtype and device."""
     factory = factory_options.like("rand_like", input, options)
-    return factory.tensor(random.uniform(sources.draw(generator), tuple(input.shape), factory.dtype))
+    return factory.tensor(random.uniform(sources.draw(generator, factory.device), tuple(input.shape), factory.dtype))
 
 
 @named_by_numpy
 def randn_like(input: Tensor, *, generator: Source | None = None, **options: Unpack[Made]) -> Tensor:
     """Normal numbers in another tensor's shape, dtype and device."""
     factory = factory_options.like("randn_like", input, options)
-    return factory.tensor(random.normal(sources.draw(generator), tuple(input.shape), factory.dtype))
+    return factory.tensor(random.normal(sources.draw(generator, factory.device), tuple(input.shape), factory.dtype))
 
 
 @named_by_numpy
@@ -170,7 +170,9 @@ def randint_like(input: Tensor, *args: Any, generator: Source | None = None, **o
     low, high, _ = _bounds("randint_like", args, options, sized=False)
     factory = factory_options.like("randint_like", input, options)
     _require_held(low, high, factory.dtype)
-    return factory.tensor(random.integers(sources.draw(generator), tuple(input.shape), low, high, factory.dtype))
+    return factory.tensor(
+        random.integers(sources.draw(generator, factory.device), tuple(input.shape), low, high, factory.dtype)
+    )
 
 
 def normal(
@@ -195,5 +197,5 @@ def normal(
     scale, start = (reduce.stop_gradient(part._node) if isinstance(part, TensorBase) else part for part in (std, mean))
     if isinstance(scale, Node):
         scale = bounds.not_negative(scale, REFUSALS[5])
-    drawn = random.scaled(random.normal(sources.draw(generator), shape, factory.dtype), scale, start)
+    drawn = random.scaled(random.normal(sources.draw(generator, factory.device), shape, factory.dtype), scale, start)
     return outputs.finished("normal", factory.tensor(drawn), out, *tensors)

@@ -30,7 +30,7 @@ class RandomMethods(ReshapingMethods):
     __slots__ = ()
 
     def _drawn(self, function: Callable[..., Node], generator: Draws, *args: Any) -> Self:
-        node = function(sources.draw(generator), tuple(self.shape), *args, self.dtype)
+        node = function(sources.draw(generator, self._storage.device), tuple(self.shape), *args, self.dtype)
         return self._assign(arithmetic.cast(node, self.dtype))
 
     def uniform_(self, from_: float = 0, to: float = 1, *, generator: Draws = None, **options: Any) -> Self:
@@ -91,12 +91,14 @@ class RandomMethods(ReshapingMethods):
         if self.dtype.kind is not Kind.FLOAT and p is None:
             raise DTypeError(f'"bernoulli" not implemented for {self.dtype.name!r}')
         chance = bounds.probabilities(self._node) if p is None else p
-        node = random.bernoulli(sources.draw(generator), tuple(self.shape), chance, self.dtype)
+        node = random.bernoulli(sources.draw(generator, self._storage.device), tuple(self.shape), chance, self.dtype)
         return self._new(node, self._storage.device)
 
     def multinomial(self, num_samples: int, replacement: bool = False, *, generator: Draws = None) -> Tensor:
         """Numbers of categories for each row, as likely as the row's weights say."""
-        node = random.multinomial(sources.draw(generator), self._node, int(num_samples), replacement=bool(replacement))
+        node = random.multinomial(
+            sources.draw(generator, self._storage.device), self._node, int(num_samples), replacement=bool(replacement)
+        )
         return self._new(node, self._storage.device)
 
 

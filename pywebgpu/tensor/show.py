@@ -73,7 +73,12 @@ def text(tensor: Tensor) -> str:
     made = tensor.grad_fn  # Before the value is read: a layer's node is taken apart for that.
     prefix = "tensor(" if type(tensor).__name__ in _PLAIN else f"{type(tensor).__name__}("
     suffixes = [] if tensor.device.type == "cpu" else [f"device='{tensor.device}'"]
-    if tensor.numel() == 0:
+    if tensor.is_meta:
+        body = "..."
+        suffixes.append(f"size={tuple(tensor.shape)}")
+        if tensor.dtype is not dtypes.default():
+            suffixes.append(f"dtype={tensor.dtype}")
+    elif tensor.numel() == 0:
         body = "[]"
         if tensor.ndim != 1:
             suffixes.append(f"size={tuple(tensor.shape)}")

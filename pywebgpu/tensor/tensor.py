@@ -319,7 +319,13 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
         return plain
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[object, ...]:
-        state = (self.tobytes(), self.dtype.name, tuple(self.shape), str(self.device), self.requires_grad)
+        state = (
+            b"" if self.is_meta else self.tobytes(),
+            self.dtype.name,
+            tuple(self.shape),
+            str(self.device),
+            self.requires_grad,
+        )
         return _rebuild, (type(self), *state, self._attributes())
 
     def _attributes(self) -> dict[str, Any]:

@@ -49,6 +49,8 @@ async def transfer_async(tensor: TensorBase, device: Device) -> Tensor:
 
 
 def _move(node: Node, source: Device, target: Device) -> Node:
+    if not target.has_values:
+        return _arrive(node, Storage(node, source), target, b"")
     storage = _leaving(node, source, target)
     return _arrive(node, storage, target, executor.read(storage))
 

@@ -1,0 +1,69 @@
+"""A device that has shapes and dtypes, and no values: models of any size are made there at once, and filled later."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NoReturn
+
+from pywebgpu.compiler.program import Loaded, Program
+from pywebgpu.devices.base import Blocking, Buffer
+from pywebgpu.ir.graph import Spec
+from pywebgpu.kernels.kernel import Limits
+from pywebgpu.kernels.target import Target
+
+if TYPE_CHECKING:
+    from pywebgpu.devices.base import Bytes
+    from pywebgpu.devices.timing import Timing
+
+NO_DATA = "Cannot copy out of meta tensor; no data!"
+
+
+class MetaDevice(Blocking):
+    """What is recorded here counts as computed. Its buffers take no memory."""
+
+    name = "meta"
+    target = Target(wgsl=False, limits=Limits(buffer_bytes=sys.maxsize))
+    has_values = False
+    has_clock = False
+    generation = 0
+    is_gone = False
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.counters = dict.fromkeys(
+            ("dispatches", "submits", "buffers_created", "pipelines_created", "live_bytes", "peak_bytes"), 0
+        ) | dict.fromkeys(("live_buffers", "ffi_calls", "bind_groups_created", "scratch_bytes"), 0)
+
+    def upload(self, data: Bytes, spec: Spec) -> Buffer:
+        return self.zeros(spec)
+
+    def zeros(self, spec: Spec) -> Buffer:
+        return Buffer(self, None, 0)
+
+    def download(self, buffer: Buffer, spec: Spec) -> NoReturn:
+        raise NotImplementedError(NO_DATA)
+
+    def load(self, program: Program) -> Loaded:
+        raise NotImplementedError("the meta device runs nothing")
+
+    def run(
+        self, loaded: Loaded, inputs: Sequence[Buffer], numbers: Sequence[float], outputs: Sequence[Buffer | None]
+    ) -> NoReturn:
+        raise NotImplementedError("the meta device runs nothing")
+
+    def time(self, on: bool) -> None: ...
+
+    def timings(self) -> list[Timing]:
+        return []
+
+    def synchronize(self) -> None: ...
+
+    def reopen(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def open_device(index: int = 0) -> MetaDevice:
+    return MetaDevice()
