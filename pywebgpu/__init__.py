@@ -87,7 +87,7 @@ def __getattr__(name: str) -> _Any:
         module = None
     if module is not None:
         return module if name in _PARTS else getattr(module, name)
-    is_own = name.startswith("_") or _PathFinder.find_spec(f"pywebgpu.{name}", __path__) is not None
+    is_own = name.startswith("__") or _PathFinder.find_spec(f"pywebgpu.{name}", __path__) is not None
     if found or is_own:  # `import` asks for each file of this folder as well.
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return _import_module("pywebgpu.torch_api.stand_ins").module(name) or _lazy.absent("pywebgpu")(name)

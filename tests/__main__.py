@@ -11,6 +11,7 @@ inside      tests that run in native Python, Node and Chromium, by the plugin th
 site        all of `make site` in a folder of its own, and a walk through it below a path of a plain server
 conformance the tables of cases on all hosts against PyTorch, as one table: [--hosts cpu,native,node,chromium] [--all]
 opdb        PyTorch's own samples, into docs/conformance.md: [--device webgpu] [--dtype float16] [--most 8] [--errors]
+torch       PyTorch's own unit tests, unmodified, into docs/conformance.md: [FILES] [--device webgpu] [--reference]
 threads     20 threads that train side by side, 1,000 steps each, on device cpu: [--device webgpu] [--steps 1000]
 scripts     twelve programs as people write them, under PyTorch and here: [--device webgpu]
 loops       training loops as people write them, timed on device cpu next to PyTorch: [NAME ...]
@@ -147,6 +148,10 @@ def opdb(arguments: list[str]) -> bool:
     return run([sys.executable, "-m", "tests.opdb.command", *arguments])
 
 
+def upstream(arguments: list[str]) -> bool:
+    return run([sys.executable, "-m", "tests.upstream.command", *arguments])
+
+
 def scripts(arguments: list[str]) -> bool:
     return pytest(["tests/oracle/test_scripts.py", "-n0"], arguments)
 
@@ -231,6 +236,7 @@ STAGES: dict[str, Stage] = {
     "notebooks": notebooks,
     "conformance": conformance,
     "opdb": opdb,
+    "torch": upstream,
     "scripts": scripts,
     "loops": loops,
     "names": names,

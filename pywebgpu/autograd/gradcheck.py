@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from pywebgpu.autodiff import grad_mode
-from pywebgpu.tensor import gradient
+from pywebgpu.tensor import functions, gradient
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.create import tensor as make
 
@@ -115,6 +115,49 @@ def _numerical(
             outputs = _differentiable(func(*inputs[:at], moved, *inputs[at + 1 :]))
         sides.append(outputs[number].detach().reshape(-1).tolist())
     return [(a - b) / (2 * eps) for a, b in zip(*sides, strict=True)]
+
+
+def _get_numerical_jacobian(
+    fn: Callable[..., Any],
+    inputs: Tensors,
+    outputs: Tensors | None = None,
+    target: Any = None,
+    eps: float = 1e-3,
+    is_forward_ad: bool = False,
+) -> list[tuple[Tensor, ...]]:
+    """How the outputs of fn move with each target (the inputs, or what fn reads besides): for each target that wants a
+    gradient a matrix an output, (elements of the target, elements of the output). Raises ValueError for complex ones.
+    """
+    points = _tuple(inputs)
+    outputs = _tuple(fn(*points) if outputs is None else outputs)
+    if not is_forward_ad and any(out.is_complex() for out in outputs):
+        raise ValueError("Expected output to be non-complex. get_numerical_jacobian supports no complex outputs.")
+    return [_moved(fn, points, x, eps) for x in _iter_tensors(inputs if target is None else target, True)]
+
+
+def _moved(fn: Callable[..., Any], points: tuple[Any, ...], target: Tensor, eps: float) -> tuple[Tensor, ...]:
+    """Moves each element of a target in place, and puts it back."""
+    flat, columns = target.detach().reshape(-1).tolist(), []
+    for element, value in enumerate(flat):
+        sides = []
+        for moved in (value + eps, value - eps):
+            values = make([*flat[:element], moved, *flat[element + 1 :]], dtype=target.dtype, device=target.device)
+            target.data.copy_(values.reshape(target.shape))
+            with grad_mode.no_grad():
+                sides.append([out.detach().reshape(-1).clone() for out in _tuple(fn(*points))])
+        columns.append([(high - low) / (2 * eps) for high, low in zip(*sides, strict=True)])
+    target.data.copy_(make(flat, dtype=target.dtype, device=target.device).reshape(target.shape))
+    return tuple(functions.stack(list(rows)) for rows in zip(*columns, strict=True))
+
+
+def _iter_tensors(x: Any, only_requiring_grad: bool = False) -> Iterator[Tensor]:
+    """The tensors of a nest."""
+    if isinstance(x, TensorBase):
+        if x.requires_grad or not only_requiring_grad:
+            yield x  # type: ignore[misc]
+    elif isinstance(x, Iterable) and not isinstance(x, str):
+        for element in x:
+            yield from _iter_tensors(element, only_requiring_grad)
 
 
 def _tuple(value: Tensors) -> tuple[Any, ...]:

@@ -73,7 +73,7 @@ def absent(package: str) -> Callable[[str], Any]:
     """The `__getattr__` of a module of PyTorch's name: what is not here raises when it is used, and says why."""
 
     def find(name: str) -> object:
-        if not name.startswith("_"):
+        if not name.startswith("__"):
             path = package.removeprefix("pywebgpu").removeprefix(".torch_api").removeprefix(".")
             return import_module("pywebgpu.torch_api.absent").find(path, name)
         raise AttributeError(f"module {package!r} has no attribute {name!r}")

@@ -1,6 +1,41 @@
 """torch._C, as far as libraries in Python read it."""
 
+from collections.abc import Callable
+from typing import Any
+
 from pywebgpu.nn import functional as _nn  # noqa: F401
 from pywebgpu.tensor.dispatch import disabled as _disabled_torch_function_impl  # noqa: F401
+from pywebgpu.torch_api import absent as _absent
+from pywebgpu.torch_api import stand_ins as _stand_ins
 from pywebgpu.torch_api.overrides import DisableTorchFunction as DisableTorchFunction
 from pywebgpu.torch_api.overrides import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
+
+has_lapack = has_spectral = True
+
+
+def _switch(value: Any) -> Callable[[Any], Any]:
+    """A setting of TorchScript's executor, which is not here: set, it says what it was before."""
+    values = [value]
+
+    def set_and_get(new: Any) -> Any:
+        values.append(new)
+        return values.pop(0)
+
+    return set_and_get
+
+
+_jit_set_profiling_executor, _get_graph_executor_optimize = _switch(True), _switch(True)
+_jit_set_profiling_mode, _jit_set_num_profiled_runs = _switch(True), _switch(1)
+
+
+def _get_privateuse1_backend_name() -> str:
+    """The device that PyTorch does not bring."""
+    return "webgpu"
+
+
+def __getattr__(name: str) -> object:
+    inner = None if name.startswith("__") else _stand_ins.module(f"_C.{name}")
+    try:
+        return inner or _absent.find("", name)
+    except AttributeError:
+        raise AttributeError(f"module 'torch._C' has no attribute {name!r}") from None

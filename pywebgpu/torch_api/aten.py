@@ -8,6 +8,16 @@ from typing import Any
 
 _PLACES = "pywebgpu.torch_api.operators", "pywebgpu", "pywebgpu.nn.functional", "pywebgpu.special", "pywebgpu.linalg"
 
+_OTHERS = frozenset({"_efficient_attention_forward", "_flash_attention_forward"})  # CUDA's own
+
+
+def _refusing(name: str) -> Callable[..., Any]:
+    def refuse(*args: Any, **options: Any) -> Any:
+        """It is a kernel of CUDA's."""
+        raise NotImplementedError(f"torch.ops.aten.{name} is a kernel of CUDA's: use the function of torch")
+
+    return refuse
+
 
 class Operator:
     """A function that has its overloads as attributes: here they are the function itself."""
@@ -34,4 +44,6 @@ def __getattr__(name: str) -> Operator:
             found = vars(module).get(spelled) or (getattr(module, spelled, None) if spelled == name else None)
             if callable(found):
                 return Operator(name, found)
+    if name in _OTHERS:
+        return Operator(name, _refusing(name))
     raise AttributeError(f"torch.ops.aten has no operator {name!r} here")

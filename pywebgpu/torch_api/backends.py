@@ -7,12 +7,29 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+_frozen = [False]
+
+
+def disable_global_flags() -> None:
+    """From now on switches change only inside a `with flags(...)` block: setting one raises RuntimeError."""
+    _frozen[0] = True
+
+
+def flags_frozen() -> bool:
+    """Whether disable_global_flags was called."""
+    return _frozen[0]
+
 
 class Backend:
     """A library that does not exist; its switches keep what they are given."""
 
     def __init__(self, **switches: Any) -> None:
         self.__dict__.update(switches)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if flags_frozen():
+            raise RuntimeError(f"not allowed to set {name} after disable_global_flags; please use flags() instead")
+        super().__setattr__(name, value)
 
     def is_available(self) -> bool:
         return False

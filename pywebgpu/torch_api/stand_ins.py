@@ -13,11 +13,16 @@ import types
 from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
-# Modules of the torch namespace: why they are not here, and what is near.
 from pywebgpu import devices
 from pywebgpu.torch_api import backends
 
+_COMPILED = "it is inside of PyTorch's compiler: torch.compile captures steps by itself"
+_INSIDE = "it is a private module of PyTorch's: use the public functions"
+# Modules of the torch namespace: why they are not here, and what is near.
 REASONS = {
+    **dict.fromkeys(("_dynamo", "_functorch", "_inductor", "_higher_order_ops", "_lazy", "_prims"), _COMPILED),
+    **dict.fromkeys(("_library", "_logging", "_ops", "_prims_common", "_refs", "_subclasses", "_utils"), _INSIDE),
+    "_utils_internal": _INSIDE,
     "ao": "models are not quantised here",
     "compiler": "torch.compile captures steps by itself",
     "contrib": "it is not part of this library: use tensors",
@@ -55,6 +60,20 @@ INSIDE = {
     "amp": "autocast_mode grad_scaler",
     "autograd": "anomaly_mode forward_ad function functional grad_mode gradcheck graph profiler profiler_legacy "
     "profiler_util variable",
+    "_C": "_functorch _profiler",
+    "_dynamo": "config trace_rules utils test_case",
+    "_functorch": "eager_transforms make_functional utils vmap",
+    "_higher_order_ops": "cond invoke_subgraph",
+    "_inductor": "config test_case utils",
+    "_lazy": "metrics ts_backend",
+    "_library": "custom_ops",
+    "_logging": "_internal scribe",
+    "_refs": "_conversions fft linalg nn special",
+    "_refs.nn": "functional",
+    "_subclasses": "fake_tensor meta_utils schema_check_mode",
+    "ao": "nn ns pruning quantization",
+    "ao.nn": "intrinsic qat quantizable quantized sparse",
+    **dict.fromkeys(("ao.nn.qat", "ao.nn.quantizable", "ao.nn.quantized"), "dynamic modules"),
     "backends": "cpu cuda cudnn cusparselt kleidiai mha miopen mkl mkldnn mps nnpack openmp opt_einsum python_native "
     "quantized xeon xnnpack",
     "cuda": "amp comm gds graphs green_contexts jiterator memory nccl nvtx profiler random sparse streams tunable",
@@ -72,7 +91,7 @@ INSIDE = {
     "optim": "adadelta adagrad adam adamax adamw asgd lbfgs lr_scheduler nadam optimizer radam rmsprop rprop sgd "
     "sparse_adam swa_utils",
     "profiler": "itt profiler python_tracer",
-    "utils": "backcompat backend_registration benchmark bundled_inputs checkpoint collect_env cpp_backtrace "
+    "utils": "_content_store _cxx_pytree _foreach_utils _mode_utils _python_dispatch _triton backcompat backend_registration benchmark bundled_inputs checkpoint collect_env cpp_backtrace "
     "cpp_extension data debug_log deterministic dlpack file_baton flop_counter hipify hooks jit mkldnn "
     "mobile_optimizer model_dump model_zoo module_tracker serialization show_pickle tensorboard throughput_benchmark "
     "viz weak",
@@ -85,8 +104,32 @@ INSIDE = {
     "pixelshuffle pooling rnn sparse transformer upsampling utils",
     "nn.parallel": "comm data_parallel distributed parallel_apply replicate scatter_gather",
 }  # fmt: skip
+
+
+def _refusing(path: str) -> Callable[..., NoReturn]:
+    """A function that can be had, and not called."""
+
+    def refuse(*args: Any, **options: Any) -> NoReturn:
+        raise NotImplementedError(f"torch.{path} compiles for CUDA, and the device is webgpu: use functions of tensors")
+
+    return refuse
+
+
 # What programs ask before they use a module, and what holds here.
 ANSWERS: dict[str, Any] = {
+    "_dynamo.config.suppress_errors": False,
+    "_dynamo.config.dynamic_shapes": True,
+    "_dynamo.config.inline_inbuilt_nn_modules": True,
+    "_dynamo.reset": lambda: None,
+    "_dynamo.trace_rules._as_posix_path": lambda path: path.replace("\\", "/"),
+    "_inductor.utils.GPU_TYPES": ["cuda", "xpu"],
+    "_logging.scribe.open_source_signpost": lambda subsystem, name, parameters: None,
+    "utils._triton.has_triton": lambda: False,
+    "utils._triton.has_triton_package": lambda: False,
+    "utils._foreach_utils._get_foreach_kernels_supported_devices": lambda: ["cuda", "xpu"],
+    "utils._foreach_utils._get_fused_kernels_supported_devices": lambda: ["cpu", "cuda", "mps", "xpu"],
+    "cuda.jiterator._create_jit_fn": lambda code_string, **options: _refusing("cuda.jiterator"),
+    "cuda.jiterator._create_multi_output_jit_fn": lambda code_string, num_outputs, **options: _refusing("cuda.jiterator"),
     "distributed.is_available": lambda: False,
     "distributed.is_initialized": lambda: False,
     "distributed.is_torchelastic_launched": lambda: False,
@@ -165,6 +208,8 @@ class StandIn(types.ModuleType):
         self.__spec__ = importlib.machinery.ModuleSpec(self.__name__, None, is_package=True)
 
     def __getattr__(self, name: str) -> Any:
+        if name == "__all__":
+            return _layers() if self._path == "nn.modules" else INSIDE.get(self._path, "").split()
         if name.startswith("__"):
             raise AttributeError(f"module 'torch.{self._path}' has no attribute {name!r}")
         path = f"{self._path}.{name}"
@@ -180,6 +225,14 @@ class StandIn(types.ModuleType):
             found = type(name, (Absent,), {"__doc__": text, "__module__": f"torch.{self._path}"})
         setattr(self, name, found)
         return found
+
+
+def _layers() -> list[str]:
+    """The names of torch.nn.modules that PyTorch calls public: its layers."""
+    nn = importlib.import_module("pywebgpu.nn")
+    others = {"DataParallel", "LazyModuleMixin", "NonDynamicallyQuantizableLinear"}
+    found = {name: getattr(nn, name) for name in nn.__all__ if name not in others}
+    return [name for name, value in found.items() if isinstance(value, type) and issubclass(value, nn.Module)]
 
 
 def why(path: str) -> str:
@@ -222,6 +275,11 @@ _STAND_INS: dict[str, StandIn] = {}
 
 def _elsewhere(path: str, name: str) -> object:
     """What is here under another module: the nearest one above that has the name."""
+    if path.partition(".")[0] == "_refs":
+        inner = path.removeprefix("_refs").removesuffix("._conversions")
+        public = getattr(importlib.import_module(f"pywebgpu{inner}"), name, None)
+        is_cast = path.endswith("_conversions") and not isinstance(public, types.FunctionType)
+        return getattr(importlib.import_module("pywebgpu").Tensor, name) if is_cast else public
     if path == "nn.modules.utils" and name in _TIMES:
         return _repeater(_TIMES[name])
     if path == "autograd.profiler" and name in ("profile", "record_function"):

@@ -29,14 +29,14 @@ DOUBLES = re.compile(r"torch\.(?:float64|double|complex128|cdouble)\b|\.double\(
 IMPORTS = re.compile(r"^\s*(?:from|import)\s+([\w.]+)", re.MULTILINE)
 
 
-def install(device: str | None = None, program: str | None = None) -> None:
+def install(device: str | None = None, program: str | None = None, names: Sequence[str] = NAMES) -> None:
     """Makes `torch` mean pywebgpu in this process, for the program in a file. Raises RuntimeError where PyTorch was
-    imported before."""
+    imported before. names: devices of PyTorch's that then mean the device."""
     found = sys.modules.get("torch")
     if found is not None and found is not surface:
         raise RuntimeError("torch was imported before: import pywebgpu.as_torch first, or use `pywebgpu run`")
     chosen = devices.device(device or devices.default_device()).type
-    for name in NAMES:
+    for name in names:
         devices.adopt(name, chosen)
     if chosen != "cpu":
         text = _text(program or getattr(sys.modules.get("__main__"), "__file__", None))
@@ -46,6 +46,7 @@ def install(device: str | None = None, program: str | None = None) -> None:
     sys.modules["torch"] = surface
     surface.__name__, surface.__class__ = "torch", lazy.Package
     lazy.list_whole()
+    surface.torch = surface  # As PyTorch imports itself.
     surface.Tensor.__module__, surface.nn.Parameter.__module__ = "torch", "torch.nn.parameter"  # As they are printed.
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())

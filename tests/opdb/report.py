@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.opdb.verdict import ABSENT, KINDS, PASSED, REFUSED, WRONG
+from tests.upstream import report as upstream
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 FAMILIES = ("operators", "modules", "optimizers")
@@ -39,7 +40,12 @@ def write(host: str, dtype: str, section: dict[str, Any], *, whole: bool = True)
             lines += [f"{json.dumps(family)}: {{", ",\n".join(rows), end]
         lines.append("}" + "," * (at < len(ordered) - 1))
     file.write_text("\n".join([*lines, "}"]) + "\n", encoding="utf-8")
-    (DOCS / "conformance.md").write_text(page(ordered), encoding="utf-8")
+    write_page()
+
+
+def write_page() -> None:
+    known = json.loads((DOCS / "conformance.json").read_text(encoding="utf-8"))
+    (DOCS / "conformance.md").write_text(page(known), encoding="utf-8")
 
 
 def state(entry: dict[str, Any]) -> str:
@@ -91,7 +97,7 @@ def page(known: dict[str, Any]) -> str:
             ]
             if names:
                 lines.append(f"{key} ({len(names)}): {', '.join(names)}\n")
-    return "\n".join(lines).rstrip() + "\n"
+    return "\n".join(lines).rstrip() + f"\n\n{upstream.section()}"
 
 
 def _share(entries: dict[str, Any]) -> str:

@@ -1,6 +1,6 @@
 """Losses and similarities. `size_average` and `reduce` are torch's old names for `reduction`."""
 
-import warnings as _warnings
+from importlib import import_module as _import_module
 
 from pywebgpu.composites import loss as _loss
 from pywebgpu.tensor import dispatch as _dispatch
@@ -14,14 +14,8 @@ _Flag = bool | None
 def _reduction(size_average: _Flag, reduce: _Flag, reduction: str) -> str:
     if size_average is None and reduce is None:
         return reduction
-    if reduce is False:
-        found = "none"
-    else:
-        found = "sum" if size_average is False else "mean"
-    _warnings.warn(
-        f"size_average and reduce args will be deprecated, please use reduction='{found}' instead.", stacklevel=3
-    )
-    return found
+    name: str = _import_module("pywebgpu.nn._reduction").legacy_get_string(size_average, reduce)  # Few programs ask.
+    return name
 
 
 def cross_entropy(

@@ -1,0 +1,1 @@
+"""PyTorch's own unit tests, unmodified, on this library: see command.py."""

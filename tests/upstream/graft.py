@@ -1,0 +1,51 @@
+"""`torch.testing._internal` of PyTorch's source package, beside a torch that does not bring it, or brings another."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+
+HELPERS = "torch.testing._internal"
+JUDGE = ("torch.testing._comparison", "torch.testing._utils")  # what the helpers' assertions are made of
+
+
+class Finder(importlib.abc.MetaPathFinder):
+    """Finds modules, and what lies below them, in a folder that holds `torch/testing/`."""
+
+    def __init__(self, folder: Path, names: Sequence[str]) -> None:
+        self.folder, self.names = folder, tuple(names)
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if not any(f"{fullname}.".startswith(f"{name}.") for name in self.names):
+            return None
+        base = self.folder.joinpath(*fullname.split("."))
+        first = base / "__init__.py"
+        if first.exists():
+            return importlib.util.spec_from_file_location(fullname, first, submodule_search_locations=[str(base)])
+        if base.is_dir():
+            spec = importlib.machinery.ModuleSpec(fullname, None, is_package=True)
+            spec.submodule_search_locations = [str(base)]
+            return spec
+        file = base.with_suffix(".py")
+        return importlib.util.spec_from_file_location(fullname, file) if file.exists() else None
+
+
+def install(folder: Path, library: str) -> None:
+    """Makes `torch` the library of a name, "pywebgpu" or "torch", with the helpers grafted on."""
+    names = [HELPERS]
+    if library == "torch":
+        importlib.import_module("torch")  # It reads helpers of its own while it is imported.
+    else:
+        names += JUDGE
+        importlib.import_module("pywebgpu.torch_api.torch_import").install("cpu", names=())
+    for name in [name for name in sys.modules if name.startswith(HELPERS)]:
+        del sys.modules[name]
+    sys.meta_path.insert(0, Finder(folder, names))
