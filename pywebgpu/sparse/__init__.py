@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from pywebgpu import devices, dtypes
 from pywebgpu.errors import ShapeError
 from pywebgpu.ops import pointwise
+from pywebgpu.sparse import invariants
+from pywebgpu.sparse.invariants import check_sparse_tensor_invariants as check_sparse_tensor_invariants
 from pywebgpu.step_capture.capture import capture_state
 from pywebgpu.support import closed_types, lazy
 from pywebgpu.tensor import create, dispatch, functions, show
@@ -364,6 +366,7 @@ def sparse_coo_tensor(
             f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(size)}, sparse_dim = "
             f"{at.shape[0]}, dense_dim = {held.ndim - 1}"
         )
+    invariants.check_coordinates(at, size, check_invariants)
     made = _made(at.to(dtypes.int64), held, tuple(size), is_coalesced=bool(is_coalesced))
     return made.requires_grad_() if requires_grad else made
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pywebgpu import dtypes
 from pywebgpu.errors import ShapeError
-from pywebgpu.sparse import SparseTensor, to_sparse
+from pywebgpu.sparse import SparseTensor, invariants, to_sparse
 from pywebgpu.support import closed_types
 from pywebgpu.tensor import create, functions, show, sorting
 from pywebgpu.tensor.tensor import Tensor
@@ -115,6 +115,7 @@ def sparse_csr_tensor(
         size = (begins.shape[0] - 1, int(columns.max().item()) + 1 if columns.shape[0] else 0)
     if begins.shape[0] != size[0] + 1:
         raise ShapeError(f"crow_indices.numel() must be size(0) + 1, but got: {begins.shape[0]} and {size[0]}")
+    invariants.check_rows(begins, columns, size, check_invariants)
     places = create.arange(columns.shape[0], device=str(held.device))
     rows = sorting.searchsorted(begins, places, right=True) - 1
     made = _made(begins, functions.stack([rows, columns]), held, (*size, *held.shape[1:]))

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pywebgpu.nn import functional as _nn  # noqa: F401
+from pywebgpu.sparse.invariants import check_sparse_tensor_invariants as _invariants
 from pywebgpu.tensor.dispatch import disabled as _disabled_torch_function_impl  # noqa: F401
 from pywebgpu.torch_api import absent as _absent
 from pywebgpu.torch_api import stand_ins as _stand_ins
@@ -26,6 +27,14 @@ def _switch(value: Any) -> Callable[[Any], Any]:
 
 _jit_set_profiling_executor, _get_graph_executor_optimize = _switch(True), _switch(True)
 _jit_set_profiling_mode, _jit_set_num_profiled_runs = _switch(True), _switch(1)
+
+
+def _check_sparse_tensor_invariants() -> bool:
+    return _invariants.is_enabled()
+
+
+def _set_check_sparse_tensor_invariants(state: bool) -> None:
+    (_invariants.enable if state else _invariants.disable)()
 
 
 def _get_privateuse1_backend_name() -> str:

@@ -236,7 +236,7 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
         (
             "sparse tensors are coordinates (torch.sparse_coo_tensor) or rows (torch.sparse_csr_tensor) here",
             "SparseSemiStructuredTensor SparseSemiStructuredTensorCUSPARSELT SparseSemiStructuredTensorCUTLASS "
-            "as_sparse_gradcheck check_sparse_tensor_invariants to_sparse_semi_structured",
+            "as_sparse_gradcheck to_sparse_semi_structured",
         ),
         ("use torch.linalg.solve with to_dense()", "solve"),
     ),
@@ -246,7 +246,7 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
             "torch.compile captures steps by itself: see docs/guides/compile.md",
             "get_default_backend keep_portable_guards_unsafe keep_tensor_guards_unsafe load_cache_artifacts "
             "load_compiled_function nested_compile_region save_cache_artifacts set_default_backend "
-            "set_enable_guard_collectives set_stance skip_all_guards_unsafe skip_guard_on_all_nn_modules_unsafe "
+            "set_enable_guard_collectives skip_all_guards_unsafe skip_guard_on_all_nn_modules_unsafe "
             "skip_guard_on_globals_unsafe skip_guard_on_inbuilt_nn_modules_unsafe substitute_in_graph wrap_numpy",
         ),
     ),
@@ -304,6 +304,7 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
 
 # What is here in a file of its own, since few programs use it: the module of PyTorch's, the file, its names.
 ELSEWHERE = (
+    ("compiler", "torch_api.stances", "set_stance"),
     ("nn", "nn.factory", "factory_kwargs"),
     ("nn.functional", "layer_operators", "conv_tbc native_channel_shuffle"),
     ("nn.functional", "tensor.tensor", "Tensor"),

@@ -91,7 +91,8 @@ INSIDE = {
     "optim": "adadelta adagrad adam adamax adamw asgd lbfgs lr_scheduler nadam optimizer radam rmsprop rprop sgd "
     "sparse_adam swa_utils",
     "profiler": "itt profiler python_tracer",
-    "utils": "_content_store _cxx_pytree _foreach_utils _mode_utils _python_dispatch _triton backcompat backend_registration benchmark bundled_inputs checkpoint collect_env cpp_backtrace "
+    "utils": "_content_store _cxx_pytree _foreach_utils _mode_utils _python_dispatch _triton backcompat "
+    "backend_registration benchmark bundled_inputs checkpoint collect_env cpp_backtrace "
     "cpp_extension data debug_log deterministic dlpack file_baton flop_counter hipify hooks jit mkldnn "
     "mobile_optimizer model_dump model_zoo module_tracker serialization show_pickle tensorboard throughput_benchmark "
     "viz weak",
@@ -129,7 +130,7 @@ ANSWERS: dict[str, Any] = {
     "utils._foreach_utils._get_foreach_kernels_supported_devices": lambda: ["cuda", "xpu"],
     "utils._foreach_utils._get_fused_kernels_supported_devices": lambda: ["cpu", "cuda", "mps", "xpu"],
     "cuda.jiterator._create_jit_fn": lambda code_string, **options: _refusing("cuda.jiterator"),
-    "cuda.jiterator._create_multi_output_jit_fn": lambda code_string, num_outputs, **options: _refusing("cuda.jiterator"),
+    "cuda.jiterator._create_multi_output_jit_fn": lambda code_string, num_outputs, **opts: _refusing("cuda.jiterator"),
     "distributed.is_available": lambda: False,
     "distributed.is_initialized": lambda: False,
     "distributed.is_torchelastic_launched": lambda: False,
@@ -275,6 +276,10 @@ _STAND_INS: dict[str, StandIn] = {}
 
 def _elsewhere(path: str, name: str) -> object:
     """What is here under another module: the nearest one above that has the name."""
+    absent = importlib.import_module("pywebgpu.torch_api.absent")
+    for module, file, names in absent.ELSEWHERE:
+        if module == path and name in names.split():
+            return getattr(importlib.import_module(f"pywebgpu.{file}"), name)
     if path.partition(".")[0] == "_refs":
         inner = path.removeprefix("_refs").removesuffix("._conversions")
         public = getattr(importlib.import_module(f"pywebgpu{inner}"), name, None)

@@ -45,8 +45,8 @@ _NAMES = {
     "optim": "lrscheduler optim swa_utils",
     "": (
         "autograd binary_ufuncs comparison_utils complex dataloader dlpack foreach functional_optim fx "
-        "indexing linalg masked maskedtensor modules namedtuple_return_api nn numpy_interop optim overrides "
-        "pytree reductions scatter_gather_ops segment_reductions serialization shape_ops sort_and_select "
+        "indexing linalg masked maskedtensor modules nn numpy_interop optim "
+        "reductions scatter_gather_ops segment_reductions serialization shape_ops sort_and_select "
         "sparse sparse_csr spectral_ops stateless subclass tensor_creation_ops testing torch type_info "
         "type_promotion unary_ufuncs utils view_ops"
     ),

@@ -43,6 +43,10 @@ def install(folder: Path, library: str) -> None:
     names = [HELPERS]
     if library == "torch":
         importlib.import_module("torch")  # It reads helpers of its own while it is imported.
+        export = importlib.import_module("torch.export")
+        vars(export).setdefault("export_for_training", export.export)  # Its name since, which files only import.
+        engines = importlib.import_module("torch.backends.quantized").supported_engines
+        importlib.import_module("torch.backends.quantized").__class__.supported_engines = [*engines, "none"]
     else:
         names += JUDGE
         importlib.import_module("pywebgpu.torch_api.torch_import").install("cpu", names=())

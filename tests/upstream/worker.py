@@ -123,7 +123,10 @@ def main(folder: str, library: str, file: str, device: str) -> None:
         start = time.monotonic()
         outcome.state = {}
         if name in tests:
-            unittest.TestSuite([tests[name]]).run(outcome)
+            try:
+                unittest.TestSuite([tests[name]]).run(outcome)
+            except Exception as error:  # Of what surrounds the test.
+                outcome.state = {"status": "failed", **described(error)}
             state = outcome.state or {"status": "failed", "type": "NoResult", "message": "", "frames": []}
         else:
             state = {"status": "failed", "type": "NoTest", "message": "the file makes no such test", "frames": []}
