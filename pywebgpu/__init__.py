@@ -51,10 +51,10 @@ legacy_contiguous_format = _closed_types.contiguous_format
 
 # Parts that are imported when they are first asked for.
 _PARTS = {
-    "_C",
+    "__config__", "_C", "_custom_ops", "_jit_internal", "_ops",
     "accelerator", "amp", "autograd", "backends", "cpu", "cuda", "data", "display", "distributions", "fft", "func",
-    "fx", "io", "linalg", "masked", "memory", "mps", "nn", "optim", "overrides", "profiler", "random", "serialization",
-    "signal", "sparse", "special", "testing", "utils", "version", "webgpu",
+    "fx", "hub", "io", "jit", "library", "linalg", "masked", "memory", "mps", "nn", "optim", "overrides", "profiler",
+    "random", "serialization", "signal", "sparse", "special", "testing", "utils", "version", "webgpu",
 }  # fmt: skip
 _ELSEWHERE = {"save": "pywebgpu.io.state", "load": "pywebgpu.io.state", "compile": "pywebgpu.step_capture.function"}
 _ELSEWHERE |= dict.fromkeys(("get_printoptions", "printoptions", "set_printoptions"), "pywebgpu.tensor.show")

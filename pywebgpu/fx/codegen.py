@@ -145,7 +145,7 @@ class _Writer:
             return f"slice({', '.join(map(self.text, (value.start, value.stop, value.step)))})"
         if isinstance(value, names.torch().Tensor):
             return f"torch.Tensor(size={[*value.size()]}, dtype={str(value.dtype).rpartition('.')[2]})"
-        if getattr(value, "_path", None) is not None and names.is_ours(type(value)):
+        if hasattr(value, "_operator_path"):
             return names.qualified_name(value)
         return repr(value)
 

@@ -100,7 +100,7 @@ def qualified_name(function: Any) -> str:
     name = getattr(function, "__name__", None) or type(function).__name__
     if getattr(builtins, name, None) is function:
         return str(name)
-    if (path := getattr(function, "_path", None)) is not None and is_ours(type(function)):  # an operator
+    if (path := getattr(function, "_operator_path", None)) is not None:  # an operator
         return f"torch.ops.{path}"
     if getattr(torch().Tensor, name, None) is function:
         return f"torch.Tensor.{name}"

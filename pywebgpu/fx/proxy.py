@@ -121,7 +121,7 @@ class TracerBase:
         if is_dataclass(a) and not isinstance(a, (type, *constant_types())):
             values = {field.name: self.create_arg(getattr(a, field.name)) for field in fields(a)}
             return self.create_node("call_function", type(a), (), values)
-        if isinstance(a, (*constant_types(), enum.Enum)) or getattr(a, "_path", None) is not None:
+        if isinstance(a, (*constant_types(), enum.Enum)) or hasattr(a, "_operator_path"):
             return a
         if isinstance(a, _plain_types()):
             return a

@@ -4,10 +4,14 @@ Import the module, not the name (`from pywebgpu.ops import pointwise`): nothing 
 """
 
 from importlib import import_module
+from importlib.machinery import PathFinder
 
 
 def __getattr__(name: str) -> object:
-    """torch.ops.aten: PyTorch's namespace of operators has the name of this folder."""
-    if name != "aten":
+    """torch.ops: PyTorch's operators have the name of this folder. What is no module of it is a namespace of theirs."""
+    if name.startswith("__") or PathFinder.find_spec(name, __path__) is not None:
         raise AttributeError(f"module 'pywebgpu.ops' has no attribute {name!r}")
-    return import_module("pywebgpu.torch_api.aten")
+    operators = import_module("pywebgpu.torch_api._ops")
+    if name in ("load_library", "loaded_libraries"):
+        return getattr(operators, name)
+    return operators.namespace(name)

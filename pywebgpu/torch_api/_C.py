@@ -8,8 +8,14 @@ from pywebgpu.sparse.invariants import check_sparse_tensor_invariants as _invari
 from pywebgpu.tensor.dispatch import disabled as _disabled_torch_function_impl  # noqa: F401
 from pywebgpu.torch_api import absent as _absent
 from pywebgpu.torch_api import stand_ins as _stand_ins
+from pywebgpu.torch_api._ops import DispatchKey as DispatchKey
+from pywebgpu.torch_api._ops import DispatchKeySet as DispatchKeySet
+from pywebgpu.torch_api._ops import ExcludeDispatchKeyGuard as _ExcludeDispatchKeyGuard  # noqa: F401
+from pywebgpu.torch_api._ops import below_autograd as _AutoDispatchBelowAutograd  # noqa: F401
 from pywebgpu.torch_api.overrides import DisableTorchFunction as DisableTorchFunction
 from pywebgpu.torch_api.overrides import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
+from pywebgpu.torch_api.schema import FunctionSchema as FunctionSchema
+from pywebgpu.torch_api.schema import parse_schema as parse_schema
 
 has_lapack = has_spectral = True
 

@@ -299,6 +299,8 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
         ("use tempfile.TemporaryDirectory", "mkdtemp"),
         ("a file is written with its values: save shapes and dtypes alone", "skip_data"),
     ),
+    "jit": (("programs run as Python: use torch.compile", "CompilationUnit Future fork wait"),),
+    "library": (("kernels in Triton's language do not run here", "triton_op wrap_triton"),),
     "testing": (("it looks through texts of TorchScript: use Python's re", "FileCheck"),),
 }
 

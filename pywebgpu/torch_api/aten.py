@@ -6,6 +6,12 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+from pywebgpu.dtypes import DType
+from pywebgpu.ir.graph import used
+from pywebgpu.support.closed_types import MemoryFormat
+from pywebgpu.tensor.tensor import Tensor
+from pywebgpu.torch_api._ops import IMPLICIT, OpOverload, OpOverloadPacket
+
 _PLACES = "pywebgpu.torch_api.operators", "pywebgpu", "pywebgpu.nn.functional", "pywebgpu.special", "pywebgpu.linalg"
 
 _OTHERS = frozenset({"_efficient_attention_forward", "_flash_attention_forward"})  # CUDA's own
@@ -19,31 +25,91 @@ def _refusing(name: str) -> Callable[..., Any]:
     return refuse
 
 
-class Operator:
-    """A function that has its overloads as attributes: here they are the function itself."""
+class Overloads(OpOverloadPacket):
+    """An operator whose overloads all are one function, which looks at its arguments."""
 
     def __init__(self, name: str, function: Callable[..., Any]) -> None:
-        self.__name__, self.__doc__, self._function = name, function.__doc__, function
+        super().__init__("aten", name)
+        self.__doc__, self._function = function.__doc__, function
 
     def __call__(self, *args: Any, **options: Any) -> Any:
+        if used.overrides is not None:
+            return used.overrides(self, self._function, args, options)
         return self._function(*args, **options)
 
-    def __getattr__(self, overload: str) -> Operator:
-        if overload.startswith("__"):
+    def __getattr__(self, overload: str) -> OpOverload:
+        if overload.startswith("__") or "_function" not in self.__dict__:
             raise AttributeError(overload)
-        return self
+        if overload not in self._overloads:
+            self._overloads[overload] = OpOverload(self, None, overload)
+            self._overloads[overload].kernels[IMPLICIT] = self._function
+        return self._overloads[overload]
 
-    def __repr__(self) -> str:
-        return f"aten.{self.__name__}"
 
-
-def __getattr__(name: str) -> Operator:
-    for place in _PLACES if not name.startswith("__") else ():
+def find(name: str) -> Overloads:
+    """The operator of a name. Raises AttributeError for one that is not here."""
+    own = OWN.get(name)
+    if own is not None:
+        return Overloads(name, own)
+    for place in _PLACES:
         module = import_module(place)
         for spelled in (name, f"{name}_"):
-            found = vars(module).get(spelled) or (getattr(module, spelled, None) if spelled == name else None)
-            if callable(found):
-                return Operator(name, found)
+            function = vars(module).get(spelled) or (getattr(module, spelled, None) if spelled == name else None)
+            if callable(function) and not isinstance(function, type):
+                return Overloads(name, function)
+    method = getattr(Tensor, name, None)
+    if callable(method):
+        return Overloads(name, method)
     if name in _OTHERS:
-        return Operator(name, _refusing(name))
+        return Overloads(name, _refusing(name))
     raise AttributeError(f"torch.ops.aten has no operator {name!r} here")
+
+
+def _to_copy(
+    input: Tensor,
+    *,
+    dtype: DType | None = None,
+    layout: object = None,
+    device: Any = None,
+    pin_memory: bool | None = None,
+    non_blocking: bool = False,
+    memory_format: MemoryFormat | None = None,
+) -> Tensor:
+    """A copy of a tensor, of another dtype or on another device."""
+    result: Tensor = input.to(device=device or input.device, dtype=dtype or input.dtype, copy=True)
+    return result if memory_format is None else result.contiguous(memory_format=memory_format)
+
+
+def _softmax(input: Tensor, dim: int, half_to_float: bool) -> Tensor:
+    result: Tensor = (input.float() if half_to_float else input).softmax(dim)
+    return result
+
+
+def _log_softmax(input: Tensor, dim: int, half_to_float: bool) -> Tensor:
+    result: Tensor = (input.float() if half_to_float else input).log_softmax(dim)
+    return result
+
+
+# Operators that no function has as they are.
+OWN: dict[str, Callable[..., Any]] = {
+    "_to_copy": _to_copy,
+    "_softmax": _softmax,
+    "_log_softmax": _log_softmax,
+    "_unsafe_view": Tensor.reshape,
+    "_reshape_alias": lambda input, size, stride: input.as_strided(size, stride),
+    "_reshape_alias_copy": lambda input, size, stride: input.as_strided(size, stride).clone(),
+    "alias": lambda input: input.view_as(input),
+    "lift_fresh": lambda input: input,
+    "lift_fresh_copy": Tensor.clone,
+    "sym_size": Tensor.size,
+    "sym_stride": Tensor.stride,
+    "sym_numel": Tensor.numel,
+    "sym_storage_offset": Tensor.storage_offset,
+    "_local_scalar_dense": Tensor.item,
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return find(name)

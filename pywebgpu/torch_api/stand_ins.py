@@ -10,6 +10,7 @@ import contextlib
 import importlib.machinery
 import sys
 import types
+import typing
 from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
@@ -34,7 +35,7 @@ REASONS = {
     "fx": "of torch.fx what traces, rewrites and runs graphs is here",
     "hub": "download the source and weights of a model, and torch.load them",
     "jit": "programs run as Python: use torch.compile, or torch.save_program for files",
-    "library": "an operator is a function of tensors: torch.autograd.Function gives it a gradient",
+    "library": "operators are functions of tensors in Python",
     "monitor": "use torch.profiler and torch.memory.stats()",
     "mps": 'the device is "webgpu": use torch.webgpu and torch.profiler',
     "mtia": 'the device is "webgpu": use torch.webgpu',
@@ -140,19 +141,11 @@ ANSWERS: dict[str, Any] = {
     "mps.device_count": lambda: 0,
     "xpu.device_count": lambda: 0,
     "onnx.is_in_onnx_export": lambda: False,
-    "jit.is_scripting": lambda: False,
-    "jit.is_tracing": lambda: False,
-    "jit.ignore": lambda function=None, **options: function or (lambda inner: inner),
-    "jit.unused": lambda function: function,
-    "jit.export": lambda function: function,
-    # What they compile runs as Python here; only files of it are not there.
-    "jit.script": lambda obj, *args, **options: obj,
-    "jit.trace": lambda func, *args, **options: func,
-    "jit.freeze": lambda mod, *args, **options: mod,
-    "jit.optimize_for_inference": lambda mod, *args, **options: mod,
-    "jit.script_method": lambda fn: fn,
-    "jit.annotate": lambda the_type, the_value: the_value,
-    "jit.script_if_tracing": lambda function: function,
+    **{f"jit.annotations.{name}": getattr(typing, name) for name in ("Any", "Dict", "List", "Optional")},
+    # Rules of exporters can be given; none is here that would ask for them.
+    "onnx.symbolic_helper.parse_args": lambda *kinds: lambda function: function,
+    "onnx.register_custom_op_symbolic": lambda *args: None,
+    "onnx.unregister_custom_op_symbolic": lambda *args: None,
     "compiler.is_compiling": lambda: False,
     "compiler.is_dynamo_compiling": lambda: False,
     "compiler.disable": lambda function=None, **options: function or (lambda inner: inner),
