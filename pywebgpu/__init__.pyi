@@ -11,6 +11,7 @@ from pywebgpu import distributions as distributions
 from pywebgpu import errors as errors
 from pywebgpu import fft as fft
 from pywebgpu import func as func
+from pywebgpu import fx as fx
 from pywebgpu import io as io
 from pywebgpu import linalg as linalg
 from pywebgpu import nn as nn
@@ -277,10 +278,17 @@ from pywebgpu.tensor.tensor import Tensor as Tensor
 from pywebgpu.tensor.types import Dims
 from pywebgpu.tensor.types import Operand
 from pywebgpu.tensor.types import Sizes
+from pywebgpu.torch_api import __config__ as __config__
+from pywebgpu.torch_api import _custom_ops as _custom_ops
+from pywebgpu.torch_api import _jit_internal as _jit_internal
+from pywebgpu.torch_api import _ops as _ops
 from pywebgpu.torch_api import accelerator as accelerator
 from pywebgpu.torch_api import backends as backends
 from pywebgpu.torch_api import cpu as cpu
 from pywebgpu.torch_api import cuda as cuda
+from pywebgpu.torch_api import hub as hub
+from pywebgpu.torch_api import jit as jit
+from pywebgpu.torch_api import library as library
 from pywebgpu.torch_api import masked as masked
 from pywebgpu.torch_api import memory as memory
 from pywebgpu.torch_api import mps as mps
@@ -290,6 +298,8 @@ from pywebgpu.torch_api import serialization as serialization
 from pywebgpu.torch_api import webgpu as webgpu
 from pywebgpu.torch_api.accelerator import get_device_module as get_device_module
 from pywebgpu.torch_api.backends import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
+from pywebgpu.torch_api.backends import disable_global_flags as disable_global_flags
+from pywebgpu.torch_api.backends import flags_frozen as flags_frozen
 from pywebgpu.torch_api.backends import get_float32_matmul_precision as get_float32_matmul_precision
 from pywebgpu.torch_api.backends import get_num_interop_threads as get_num_interop_threads
 from pywebgpu.torch_api.backends import get_num_threads as get_num_threads
@@ -311,6 +321,7 @@ from pywebgpu.torch_api.layer_operators import native_channel_shuffle as native_
 from pywebgpu.torch_api.layer_operators import norm_except_dim as norm_except_dim
 from pywebgpu.torch_api.layer_operators import rnn_relu_cell as rnn_relu_cell
 from pywebgpu.torch_api.layer_operators import rnn_tanh_cell as rnn_tanh_cell
+from pywebgpu.torch_api.operators import _assert as _assert
 from pywebgpu.torch_api.operators import _chunk_cat as _chunk_cat
 from pywebgpu.torch_api.operators import _native_batch_norm_legit as _native_batch_norm_legit
 from pywebgpu.torch_api.operators import _segment_reduce as _segment_reduce

@@ -22,6 +22,7 @@ class Settings:
     cache: the folder where compiled Programs are kept from process to process, "" for nowhere.
     node: the program Node, or a folder with its packages, that `pywebgpu node` uses; "" for the installation's own.
     tuning: False launches kernels by the templates' own rules, and not as was measured on adapters of this kind.
+    verify: True checks the graph after each pass, and each Program, against what the compiler promises of them.
     short_tracebacks: False shows this package's own frames in tracebacks, too.
     nans: "0" for no check, "1" raises at the first NaN that an op makes, "inf" at the first infinity, too.
     """
@@ -39,6 +40,7 @@ class Settings:
     node: str = ""
     nans: str = "0"
     tuning: bool = True
+    verify: bool = False
     short_tracebacks: bool = True
 
 
@@ -66,6 +68,7 @@ def from_environment() -> Settings:
         node=get("PYWEBGPU_NODE", ""),
         nans=get("PYWEBGPU_NANS") or "0",
         tuning=get("PYWEBGPU_TUNING", "1") != "0",
+        verify=get("PYWEBGPU_VERIFY", "0") != "0",
         short_tracebacks=get("PYWEBGPU_TRACEBACKS", "short") != "full",
     )
 

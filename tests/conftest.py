@@ -10,6 +10,7 @@ import pytest
 
 from tests import devices, sampling
 
+os.environ.setdefault("PYWEBGPU_VERIFY", "1")  # Each pass and each Program of a test is checked.
 os.environ.setdefault("PYWEBGPU_TRACEBACKS", "full")  # Before pywebgpu is imported: who works on it wants its frames.
 GOLDEN = Path(__file__).parent / "golden"
 KNOWN_DEVICES = ("cpu", "webgpu", "null")

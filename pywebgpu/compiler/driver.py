@@ -6,10 +6,9 @@ from importlib import import_module
 from math import prod
 
 from pywebgpu import dtypes
-from pywebgpu.compiler import memory_plan, packed_stores, suballocation
+from pywebgpu.compiler import memory_plan, packed_stores, pipeline, suballocation
 from pywebgpu.compiler.fusion_group import FusionGroup
 from pywebgpu.compiler.kernel_table import KernelTable
-from pywebgpu.compiler.passes import PASSES, expand, scatters, simplify, split_products, split_scans, split_sums
 from pywebgpu.compiler.program import Dispatch, HostCall, Program, Slot, Written
 from pywebgpu.compiler.schedule import Schedule, scheduled
 from pywebgpu.errors import CompileError
@@ -18,43 +17,14 @@ from pywebgpu.ir.graph import Node, Spec, thread_state
 from pywebgpu.ir.show import as_text
 from pywebgpu.ir.walk import leaves, toposort
 from pywebgpu.kernels import windows
-from pywebgpu.kernels.access import is_free, is_view
+from pywebgpu.kernels.access import is_view
 from pywebgpu.kernels.kernel import Kernel, Limits, too_large
 from pywebgpu.kernels.target import Target
 from pywebgpu.kernels.templates import Claims
 from pywebgpu.kernels.wgsl import LARGEST
 from pywebgpu.ops import pointwise
 from pywebgpu.settings import settings
-from pywebgpu.support.formats import BF16, F16, WIDE, WORD, Format
-
-
-def align_operands(roots: tuple[Node, ...], order: Sequence[Node], claims: Claims) -> tuple[Node, ...]:
-    """A page, which has no subgroup matrices, does not load the pass."""
-    if not claims.target.features.matrices:
-        return roots
-    found: tuple[Node, ...] = import_module("pywebgpu.compiler.passes.align_operands").align_operands(
-        roots, order, claims
-    )
-    return found
-
-
-def cast_weights(roots: tuple[Node, ...], order: Sequence[Node], claims: Claims) -> tuple[Node, ...]:
-    """A page that knows float32 alone does not load the pass."""
-    if not any(node.spec.dtype.format in (F16, BF16) for node in order):
-        return roots
-    found: tuple[Node, ...] = import_module("pywebgpu.compiler.passes.cast_weights").cast_weights(roots, order, claims)
-    return found
-
-
-# Passes that ask what the device is.
-FITS = (
-    scatters.lower_scatters,
-    split_scans.split_scans,
-    align_operands,
-    split_products.split_products,
-    split_sums.split_sums,
-    cast_weights,
-)
+from pywebgpu.support.formats import WIDE, WORD, Format
 
 
 def compile_graph(
@@ -64,24 +34,27 @@ def compile_graph(
 
     begin: is told each kernel once it is written, those first for which drivers take longest.
     """
-    _watch("recorded", roots)
-    # What the passes make ends list by list, users before inputs: thousands of nodes that end one inside another
-    # overflow the stack of a browser.
-    kept: list[list[Node]] = []
+    if settings.debug >= 4:
+        print(f"--- recorded\n{as_text(roots)}")
+    graph = pipeline.Graph(roots)
+    data, numbers = leaves(graph.order)
+    pipeline.run(pipeline.DEVICE if target.wgsl else pipeline.HOST, graph, claims := Claims(target))
     if not target.wgsl:
-        return _host_program(roots, written, kept)
-    return _device_program(roots, target, written, begin, kept)
+        return _host_program(graph, data, numbers, written)
+    return _device_program(graph, data, numbers, claims, written, begin)
 
 
 def _device_program(
-    roots: tuple[Node, ...], target: Target, written: Written, begin: Callable[[Kernel], None], kept: list[list[Node]]
+    graph: pipeline.Graph,
+    data: list[Node],
+    numbers: list[Node],
+    claims: Claims,
+    written: Written,
+    begin: Callable[[Kernel], None],
 ) -> Program:
-    order = toposort(roots)
-    data, numbers = leaves(order)
-    claims = Claims(target)
-    roots, order = _rewritten(roots, order, claims, kept)
-    _check_counts(order)
-    placed, schedule = _grouped(roots, order, claims, [(i, data[j]) for i, j in written], kept)
+    target = claims.target
+    _check_counts(graph.order)
+    placed, schedule = _grouped(graph, claims, [(i, data[j]) for i, j in written])
     slots = _Slots.of(data, schedule, placed)
     kernels, steps, served = _dispatches(schedule, slots, numbers, target, placed, begin)
     outputs = tuple(slots.number[id(root)] for root in placed.roots)
@@ -100,52 +73,10 @@ def _device_program(
         scratch=tuple(buffer for buffer in range(len(layout.sizes)) if buffer not in given),
         lower_bound=layout.least,
     )
+    if settings.verify:
+        import_module("pywebgpu.compiler.verify").check_program(program, slots.owning(), target.limits)
     _report(program, slots.nodes(), served)
     return program
-
-
-def _rewritten(
-    roots: tuple[Node, ...], order: list[Node], claims: Claims, kept: list[list[Node]]
-) -> tuple[tuple[Node, ...], list[Node]]:
-    """The graph after all passes, and with a buffer for each root: its roots, and all of it, toposorted."""
-    roots, order = _expanded(roots, order, claims.is_computed, kept)
-    if any(node.spec.dtype.part is not None for node in order):
-        split_complex = import_module("pywebgpu.compiler.passes.split_complex").split_complex
-        roots = split_complex(roots, order)
-        order = toposort(roots)
-        kept.append(order)
-        _watch("after split_complex", roots)
-    for rewrite in PASSES:
-        found = rewrite(roots, order)
-        if found != roots:
-            roots = found
-            order = toposort(roots)
-            kept.append(order)
-        _watch(f"after {rewrite.__name__}", roots)
-    for fit in FITS:
-        divided = fit(roots, order, claims)
-        if divided is not roots:
-            roots = divided
-            order = toposort(roots)
-            kept.append(order)
-            _watch(f"after {fit.__name__}", roots)
-    roots = _stored(roots, claims)
-    order = toposort(roots)
-    kept.append(order)
-    return roots, order
-
-
-def _expanded(
-    roots: tuple[Node, ...], order: list[Node], claims: Callable[[Node], bool] | None, kept: list[list[Node]]
-) -> tuple[tuple[Node, ...], list[Node]]:
-    """Without fused ops that nothing here computes as they are. claims: None on device cpu."""
-    found = expand.expand(roots, order, claims) if claims is not None else expand.expand_for_host(roots, order)
-    if found is roots:
-        return roots, order
-    order = toposort(found)
-    kept.append(order)
-    _watch("expanded", found)
-    return found, order
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,39 +193,25 @@ def _laid_out(
 
 
 def _grouped(
-    roots: tuple[Node, ...], order: list[Node], claims: Claims, written: list[tuple[int, Node]], kept: list[list[Node]]
+    graph: pipeline.Graph, claims: Claims, written: list[tuple[int, Node]]
 ) -> tuple[suballocation.Suballocation, Schedule]:
     """Parts of packs that would clash get a buffer of their own, until none does."""
-    found, apart = suballocation.windows(roots, order), set[int]()
-    order = toposort(found.roots)
-    kept.append(order)
+    before, apart = suballocation.windows(graph.roots, graph.order), set[int]()
+    graph.replace(before.roots)
     while True:
-        placed = suballocation.suballocate(found, order, claims, apart)
-        nodes = order if placed.roots is found.roots else toposort(placed.roots)
-        kept.append(nodes)
+        placed = suballocation.suballocate(before, graph.order, claims, apart)
+        nodes = graph.order if placed.roots is before.roots else toposort(placed.roots)
+        graph.superseded.append(nodes)
         schedule = scheduled(placed, nodes, claims, [(placed.roots[i], leaf) for i, leaf in written])
         clashes = suballocation.clashes(schedule, placed)
         if all(suballocation.may_move(part, placed) for part in clashes):
             for part in clashes:
                 schedule.copy_after(part, suballocation.move(part, placed))
             placed.reuse(schedule.reused(placed))
+            if settings.verify:
+                import_module("pywebgpu.compiler.verify").check_schedule(schedule, placed)
             return placed, schedule
         apart |= {placed.origin[id(part)] for part in clashes}
-
-
-def _stored(roots: tuple[Node, ...], claims: Claims) -> tuple[Node, ...]:
-    """Each root has a buffer of its own: a view, a leaf, a constant and what is wanted twice are copied into one.
-
-    So is what not every kernel can write as it lies in memory.
-    """
-    seen: set[int] = set()
-    found: list[Node] = []
-    for root in roots:
-        shared = root.buffer is not None or is_view(root) or is_free(root) or id(root) in seen
-        shared = shared or packed_stores.needs_copy(root, claims)
-        seen.add(id(root))
-        found.append(pointwise.copy(root) if shared else root)
-    return tuple(found)
 
 
 def _check_counts(order: Sequence[Node]) -> None:
@@ -314,17 +231,9 @@ def _bytes(node: Node, format_: Format, limits: Limits) -> int:
     return size
 
 
-def _host_program(roots: tuple[Node, ...], written: Written, kept: list[list[Node]]) -> Program:
+def _host_program(graph: pipeline.Graph, data: list[Node], numbers: list[Node], written: Written) -> Program:
     """One HostCall a node: the cpu device folds nothing into another."""
-    order = toposort(roots)
-    data, numbers = leaves(order)
-    roots, order = _expanded(roots, order, None, kept)
-    roots = simplify.simplify(roots, order)
-    order = toposort(roots)
-    kept.append(order)
-    if any(node.spec.dtype.part is not None for node in order):
-        import_module("pywebgpu.compiler.passes.split_complex").check_complex(order)
-    inner = [node for node in order if node.buffer is None]
+    inner = [node for node in graph.order if node.buffer is None]
     nodes = [*data, *numbers, *inner]
     slot = {id(node): at for at, node in enumerate(nodes)}
     steps = tuple(
@@ -336,18 +245,13 @@ def _host_program(roots: tuple[Node, ...], written: Written, kept: list[list[Nod
         slots=tuple(Slot(node.spec, at) for at, node in enumerate(nodes)),
         inputs=tuple(slot[id(node)] for node in data),
         numbers=tuple(node.spec.dtype for node in numbers),
-        outputs=tuple(slot[id(root)] for root in roots),
+        outputs=tuple(slot[id(root)] for root in graph.roots),
         written=written,
         sizes=(),
         scratch=(),
     )
     _report(program, nodes, [[node] for node in inner])
     return program
-
-
-def _watch(stage: str, roots: tuple[Node, ...]) -> None:
-    if settings.debug >= 4:
-        print(f"--- {stage}\n{as_text(roots)}")
 
 
 def _report(program: Program, values: Sequence[Node], steps: Sequence[Sequence[Node]]) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from pywebgpu.errors import PywebgpuError
 from pywebgpu.settings import settings
 
-PACKAGE = Path(__file__).parent
+PACKAGE = Path(__file__).parents[1]
 RUNTIME = ("pyodide", "webgpu")  # what `pywebgpu node` needs
 # Node as a package of npm, by system and processor.
 BINARIES = {

@@ -21,4 +21,4 @@ class Distribution(importlib.metadata.Distribution):
         return self._texts.get(filename)
 
     def locate_file(self, path: object) -> Path:
-        return Path(__file__).parent / str(path)
+        return Path(__file__).parents[1] / str(path)

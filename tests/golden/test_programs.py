@@ -1,18 +1,26 @@
 """One training step of a small network: its graph after each pass, its steps, and who shares memory with whom."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import pytest
+
 import pywebgpu as torch
-from pywebgpu.compiler import passes
-from pywebgpu.compiler.passes import expand
+from pywebgpu.compiler import pipeline
 from pywebgpu.compiler.program import Program
 from pywebgpu.ir.graph import Node
 from pywebgpu.ir.show import as_text
 from pywebgpu.ir.walk import toposort
 from pywebgpu.kernels.kernel import Limits
+from pywebgpu.kernels.target import Target
+from pywebgpu.kernels.templates import Claims
 from pywebgpu.nn import functional as F
-from tests.unit.compiled import check, for_limits, leaf, programs
+from tests.unit.compiled import for_limits, leaf, programs
+
+MAP = Path(__file__).parents[2] / "docs" / "architecture.md"
+BEGIN = "<!-- passes: written by `python -m tests golden --update` -->"
+END = "<!-- /passes -->"
 
 
 def step() -> tuple[Any, ...]:
@@ -59,15 +67,14 @@ def memory_of(program: Program) -> str:
 def test_graph_after_passes_is_the_stored_one(golden: Callable[[str, str], None]) -> None:
     roots = graph()
     golden("programs/mlp_recorded.txt", as_text(roots) + "\n")
-    roots = expand.expand(roots, toposort(roots), lambda node: False)
-    for rule in passes.PASSES:
-        roots = rule(roots, toposort(roots))
+    claims = Claims(Target(wgsl=True, limits=Limits()))
+    for each in pipeline.DEVICE[: [one.name for one in pipeline.DEVICE].index("pack") + 1]:
+        roots = each.run(roots, toposort(roots), claims)
     golden("programs/mlp_rewritten.txt", as_text(roots) + "\n")
 
 
 def test_plan_is_the_stored_one(golden: Callable[[str, str], None]) -> None:
     program = for_limits(Limits(), *graph())
-    check(program, Limits())
     golden("programs/mlp_plan.txt", f"{steps_of(program)}\n\n{memory_of(program)}\n")
 
 
@@ -75,3 +82,20 @@ def test_parameters_are_updated_in_place() -> None:
     program = programs(step)[-1]
     assert len(program.written) == 4
     assert len(program.steps) <= 12
+
+
+def test_the_map_lists_the_passes(request: pytest.FixtureRequest) -> None:
+    """docs/architecture.md has a line a pass, between two marks."""
+    tables = (("On devices with WGSL", pipeline.DEVICE), ("On device cpu", pipeline.HOST))
+    lines: list[str] = []
+    for title, passes in tables:
+        lines += [f"{title}:", "", "| pass | purpose | establishes |", "|---|---|---|"]
+        for each in passes:
+            lines.append(f"| {each.name} | {each.purpose} | {'; '.join(rule.value for rule in each.establishes)} |")
+        lines.append("")
+    before, mark, rest = MAP.read_text("utf-8").partition(BEGIN)
+    _, end, after = rest.partition(END)
+    text = "".join((before, mark, "\n", "\n".join(lines), end, after))
+    if request.config.getoption("--update-golden"):
+        MAP.write_text(text, encoding="utf-8", newline="\n")
+    assert MAP.read_text("utf-8") == text, "docs/architecture.md: python -m tests golden --update, then read the diff"

@@ -197,7 +197,8 @@ def test_threads_that_save_one_path_leave_a_whole_file(tmp_path: Path) -> None:
 
 def test_processes_that_save_one_path_leave_a_whole_file(tmp_path: Path) -> None:
     code = (
-        "import sys; from pywebgpu import atomic; [atomic.write(sys.argv[1], sys.argv[2] * 50000) for _ in range(50)]"
+        "import sys; from pywebgpu.support import atomic; "
+        "[atomic.write(sys.argv[1], sys.argv[2] * 50000) for _ in range(50)]"
     )
     commands = [[sys.executable, "-c", code, str(tmp_path / "a"), letter] for letter in "abcd"]
     running = [subprocess.Popen(command, cwd=ROOT) for command in commands]

@@ -19,7 +19,7 @@ from pywebgpu.kernels.templates import attention
 from pywebgpu.nn import functional as F
 from pywebgpu.tensor.apply import apply
 from tests.cases.attention import CALLS, Call, bound, numbers, outcome
-from tests.unit.compiled import NULL, check, leaf, only, programs, settle
+from tests.unit.compiled import NULL, leaf, only, programs, settle
 
 CPU = Features(family="llvmpipe", kind="cpu")
 
@@ -172,8 +172,6 @@ def test_gradients_of_slices_of_one_value_are_that_values_gradient(name: str, de
     x, weight = leaf(3, 9, 48, grad=True), leaf(48, 48)
     seed = leaf(*F.scaled_dot_product_attention(*PACKS[name](x)).shape)
     found = programs(lambda: torch.autograd.grad(F.scaled_dot_product_attention(*PACKS[name](x)), x, seed)[0] @ weight)
-    for program in found:
-        check(program, Limits())
     assert names(found[-1])[-2:] == ["attention_backward", "matmul_16x16"]
 
 
@@ -191,7 +189,6 @@ def test_gradients_of_slices_that_are_read_beside_stay_apart(device: str) -> Non
 def test_no_value_is_as_large_as_the_scores() -> None:
     x = leaf(1, 300, 3 * 32, grad=True)
     for program in programs(lambda: torch.autograd.grad(layer(x).sum(), x)):
-        check(program, Limits())
         assert max(prod(slot.spec.shape) for slot in program.slots) < 4 * 300 * 300
     assert "attention_backward" in names(program)
 
@@ -226,8 +223,6 @@ def test_heads_that_do_not_fit_into_workgroup_memory_have_the_fallback(
     monkeypatch.setattr(NULL, "target", Target(True, SMALLEST))
     x = leaf(1, 2, 40, width, grad=True)
     found = programs(lambda: torch.autograd.grad(F.scaled_dot_product_attention(x, x, x).sum(), x))
-    for program in found:
-        check(program, SMALLEST)
     assert ("attention" in names(found[-1])) is is_fused
 
 

@@ -29,7 +29,7 @@ from pywebgpu.runtime import state
 from pywebgpu.tensor import flat_parameters
 from pywebgpu.tensor.apply import apply
 from tests.fuzz import steps
-from tests.unit.compiled import check, for_limits, leaf, only, programs, settle
+from tests.unit.compiled import for_limits, leaf, only, programs, settle
 
 DEFAULT = Limits()
 
@@ -41,7 +41,6 @@ def pack(*parts: Any, clean: bool = False) -> Any:
 
 def compiled(*wanted: Any, written: Any = (), limits: Limits = DEFAULT) -> Program:
     program = for_limits(limits, *wanted, written=written)
-    check(program, limits)
     assert wire.to_json(serialization.from_json(wire.to_json(program))) == wire.to_json(program)
     return program
 
@@ -104,7 +103,6 @@ def test_rows_are_added_where_a_product_wrote() -> None:
 def test_few_rows_are_added_by_one_kernel_on_a_gpu(updates: int, names: set[str]) -> None:
     added = leaf(3000, 64).index_add(0, leaf(updates, dtype=torch.int64), leaf(updates, 64))
     program = compile_graph((added._node,), Target(True, DEFAULT, Features(family="nvidia")))
-    check(program, DEFAULT)
     found = {kernel.name for kernel in program.kernels if "scatter" in kernel.name}
     assert found == {f"scatter_{name}_add" for name in names}
 
@@ -119,7 +117,6 @@ def test_rows_of_a_value_of_many_windows_are_added_window_by_window() -> None:
 def test_rows_are_added_in_the_buffer_that_the_result_takes_over() -> None:
     x, numbers, updates = leaf(3000, 64), leaf(70, dtype=torch.int64), leaf(70, 64)
     program = only(lambda: x.index_add_(0, numbers, updates))
-    check(program, DEFAULT)
     assert len(program.steps) == 4, "the numbers are checked and put in order, and nothing is copied"
     assert program.slots[program.outputs[0]].buffer == program.slots[program.inputs[0]].buffer
 
@@ -208,11 +205,9 @@ def test_a_window_is_not_written_around() -> None:
     x = leaf(8, 64, grad=True)
     node = x._storage.node
     halves = x[:4] * 2 + x[4:]
-    together = for_limits(DEFAULT, torch.cat([halves, halves]) + x, written=((0, 0),))
-    check(together, DEFAULT)
+    for_limits(DEFAULT, torch.cat([halves, halves]) + x, written=((0, 0),))
     later = pointwise.mul(node, apply(lambda h: h, halves.sum().expand(8, 64))._node)
     program = for_limits(DEFAULT, halves, later, written=((1, 0),))
-    check(program, DEFAULT)
     assert program.written == ((1, 0),)
 
 
@@ -487,7 +482,6 @@ def test_all_parameters_are_updated_by_one_dispatch(rule: Any) -> None:
     module = model("null")
     found = steps_of(module, rule(module.parameters(), lr=0.1), 4)
     assert len(found) == 1, "the first step is the program of all steps"
-    check(found[0], DEFAULT)
     assert len(found[0].steps) <= len(forward[0].steps) + 1
     n_written = len(found[0].written)
     assert n_written == {torch.optim.SGD: 1, torch.optim.AdamW: 3}.get(rule, 2), "parameters and states stay in place"
@@ -498,7 +492,6 @@ def test_clipping_is_a_norm_and_part_of_the_update() -> None:
     for clip in (False, True):
         module = model("null")
         found = steps_of(module, torch.optim.AdamW(module.parameters()), 3, clip=clip)
-        check(found[-1], DEFAULT)
         counts.append(len(found[-1].steps))
     assert counts[1] <= counts[0] + 3
 

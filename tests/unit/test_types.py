@@ -14,6 +14,7 @@ PACKAGE = ROOT / "pywebgpu"
 # A backend's own handles, and PyTorch's names for what programs put into trees.
 ALIASES = {
     "compiler/program.py": ["Loaded"], "devices/base.py": ["Handle"], "utils/_pytree.py": ["PyTree", "Context"],
+    "fx/node.py": ["Argument"],
 }  # fmt: skip
 NAMES = {"Any", "_Any", "typing.Any"}
 NAMED = ast.Name | ast.Attribute

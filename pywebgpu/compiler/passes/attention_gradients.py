@@ -13,12 +13,13 @@ from pywebgpu.composites.attention import PACKED, attention_backward
 from pywebgpu.ir import walk
 from pywebgpu.ir.graph import WHICH, Node, is_view, thread_state
 from pywebgpu.kernels import access
+from pywebgpu.kernels.templates import Claims
 from pywebgpu.ops import movement, pointwise
 from pywebgpu.support.shapes import Shape
 from pywebgpu.support.symbolic import Sym, flatten, unflatten, variable
 
 
-def pack(roots: tuple[Node, ...], order: Sequence[Node]) -> tuple[Node, ...]:
+def pack(roots: tuple[Node, ...], order: Sequence[Node], claims: Claims) -> tuple[Node, ...]:
     """The same values, without sums of parts of which each has its own place."""
     if not any(node.op is attention_backward and node.buffer is None for node in order):
         return roots

@@ -12,6 +12,7 @@ from pywebgpu.composites import bounds
 from pywebgpu.composites.bounds import Range
 from pywebgpu.dtypes import Kind
 from pywebgpu.ir.graph import Node, Pointwise, thread_state
+from pywebgpu.kernels.templates import Claims
 from pywebgpu.ops import checks, contraction, indexing, pointwise, products, reduction
 from pywebgpu.support.numbers import WORD
 
@@ -22,7 +23,7 @@ _JOINING = (indexing.scan, indexing.scatter)
 _FOLDING = (reduction.sum_, products.prod_, contraction.matmul)
 
 
-def check_integers(roots: tuple[Node, ...], order: Sequence[Node]) -> tuple[Node, ...]:
+def check_integers(roots: tuple[Node, ...], order: Sequence[Node], claims: Claims) -> tuple[Node, ...]:
     """The same values; where the true number of an int64 does not fit, the kernel leaves a note."""
     if not any(_is_arithmetic(node) for node in order):
         return roots

@@ -8,14 +8,15 @@ from collections.abc import Callable, Sequence
 
 from pywebgpu.ir import composite, walk
 from pywebgpu.ir.graph import OUTPUT, WHICH, Composite, Fused, FusedNode, Node, thread_state
+from pywebgpu.kernels.templates import Claims
 
 
-def expand(roots: tuple[Node, ...], order: Sequence[Node], claims: Callable[[Node], bool]) -> tuple[Node, ...]:
-    """The same values without Output nodes. claims: whether a template computes a node of a fused op."""
-    return _expanded_whole(roots, order, claims, _no)
+def expand(roots: tuple[Node, ...], order: Sequence[Node], claims: Claims) -> tuple[Node, ...]:
+    """The same values without Output nodes."""
+    return _expanded_whole(roots, order, claims.is_computed, _no)
 
 
-def expand_for_host(roots: tuple[Node, ...], order: Sequence[Node]) -> tuple[Node, ...]:
+def expand_for_host(roots: tuple[Node, ...], order: Sequence[Node], claims: Claims) -> tuple[Node, ...]:
     """The same for device cpu: a fused op that it computes by itself stays, with its Output nodes."""
     return _expanded_whole(roots, order, _no, _is_hosted)
 

@@ -8,6 +8,7 @@ from pywebgpu.compiler.passes import split_products
 from pywebgpu.composites import ordering, wide
 from pywebgpu.ir import walk
 from pywebgpu.ir.graph import Node, Op, Reduction, Spec
+from pywebgpu.kernels.templates import Claims
 from pywebgpu.ops import contraction, indexing, movement, pointwise, reduction
 from pywebgpu.support.shapes import Shape
 
@@ -26,7 +27,7 @@ TALL, WIDE, SHARES = 4096, 4096, 16  # the same of columns: elements, results at
 Passing = tuple[Op, tuple[Op, ...], Spec, int, int]
 
 
-def lower(roots: tuple[Node, ...], nodes: Sequence[Node]) -> tuple[Node, ...]:
+def lower(roots: tuple[Node, ...], nodes: Sequence[Node], claims: Claims) -> tuple[Node, ...]:
     """The same values from ops that kernels exist for."""
     roots = walk.rebuild(roots, nodes, _rule)
     nodes = walk.toposort(roots)

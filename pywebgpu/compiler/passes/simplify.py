@@ -12,13 +12,14 @@ from pywebgpu import dtypes
 from pywebgpu.dtypes import Kind
 from pywebgpu.ir import key, walk
 from pywebgpu.ir.graph import Custom, Movement, Node, Op, Pointwise, Spec
+from pywebgpu.kernels.templates import Claims
 from pywebgpu.ops import clamping, contraction, indexing, movement, packing, pointwise, products, reduction
 from pywebgpu.support.shapes import Shape
 
 Rule = Callable[[Node], Node]  # gives the node itself where it has nothing to say
 
 
-def simplify(roots: tuple[Node, ...], order: Sequence[Node]) -> tuple[Node, ...]:
+def simplify(roots: tuple[Node, ...], order: Sequence[Node], claims: Claims) -> tuple[Node, ...]:
     """The same values from fewer nodes."""
     seen: dict[Any, Node] = {}
 

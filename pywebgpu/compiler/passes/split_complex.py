@@ -12,6 +12,7 @@ from pywebgpu.compiler.passes.complex_functions import FUNCTIONS, Pair, product,
 from pywebgpu.dtypes import Kind, uint32
 from pywebgpu.errors import CompileError
 from pywebgpu.ir.graph import Custom, Movement, Node, Pointwise, Reduction, Spec, Structural, thread_state
+from pywebgpu.kernels.templates import Claims
 from pywebgpu.ops import (
     complex_parts,
     contraction,
@@ -35,7 +36,7 @@ _TO_REAL = (
 )  # fmt: skip
 
 
-def check_complex(order: Sequence[Node]) -> None:
+def check_complex(roots: tuple[Node, ...], order: Sequence[Node], claims: Claims) -> tuple[Node, ...]:
     """Raises CompileError for what complex numbers have not, where NumPy would compute something nonetheless."""
     for node in order:
         op, own = node.op, node.spec.dtype.part is not None
@@ -50,13 +51,14 @@ def check_complex(order: Sequence[Node]) -> None:
             known = node.attrs.get("mode") in ("add", "prod", "set")
         if not known:
             raise _unknown(node)
+    return roots
 
 
 def _unknown(node: Node) -> CompileError:
     return CompileError(f"{node.op.name}: not implemented for complex numbers; take x.abs(), x.real or x.imag")
 
 
-def split_complex(roots: tuple[Node, ...], order: Sequence[Node]) -> tuple[Node, ...]:
+def split_complex(roots: tuple[Node, ...], order: Sequence[Node], claims: Claims) -> tuple[Node, ...]:
     """The same values; no op but `complex`, `real` and `imag` knows complex numbers."""
     split = _Split()
     was, thread_state.grad = thread_state.grad, False
