@@ -43,6 +43,7 @@ LATER = (
     "torch_api/hub.py",
     "torch_api/jit.py",
     "torch_api/library.py",
+    "torch_api/vision_operators.py",
     "torch_api/schema.py",
     "torch_api/accelerator.py",
     "amp/",

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from pywebgpu import devices as _devices
 from pywebgpu.nn import functional as _nn  # noqa: F401
 from pywebgpu.sparse.invariants import check_sparse_tensor_invariants as _invariants
 from pywebgpu.tensor.dispatch import disabled as _disabled_torch_function_impl  # noqa: F401
@@ -41,6 +42,19 @@ def _check_sparse_tensor_invariants() -> bool:
 
 def _set_check_sparse_tensor_invariants(state: bool) -> None:
     (_invariants.enable if state else _invariants.disable)()
+
+
+def _log_api_usage_once(event: str) -> None:
+    """Nothing is counted here."""
+
+
+def _get_tracing_state() -> None:
+    """The trace that is being made: there is none."""
+
+
+def _get_default_device() -> str:
+    """Where new tensors are made."""
+    return str(_devices.default_device())
 
 
 def _get_privateuse1_backend_name() -> str:

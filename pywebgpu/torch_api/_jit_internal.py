@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import typing
 import weakref
 from collections.abc import Callable
 from typing import Any, Final
 
+Dict, List, Optional = typing.Dict, typing.List, typing.Optional  # noqa: UP006 - names of this module
+Tuple, Union = typing.Tuple, typing.Union  # noqa: UP006
 boolean_dispatched: weakref.WeakKeyDictionary[Any, dict[str, Any]] = weakref.WeakKeyDictionary()
 
 
@@ -20,6 +23,8 @@ BroadcastingList1 = BroadcastingListCls()
 BroadcastingList2, BroadcastingList3, BroadcastingList4, BroadcastingList5, BroadcastingList6 = (
     BroadcastingListCls() for _ in range(5)
 )
+# Names that torch.jit.annotations has, too.
+TYPES = ("Any", "Dict", "List", "Optional", "Tuple", "Union", *(f"BroadcastingList{count}" for count in range(1, 7)))
 
 
 class FunctionModifiers:

@@ -15,6 +15,7 @@ from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
+from pywebgpu.amp import autocast_mode
 from pywebgpu.autodiff import grad_mode
 from pywebgpu.autograd.function import Function
 from pywebgpu.ir.graph import thread_state, used
@@ -27,29 +28,33 @@ IMPLICIT, EXPLICIT = "CompositeImplicitAutograd", "CompositeExplicitAutograd"
 EVERY = ""  # the key of a kernel for all devices
 KEYS = {"cpu": "CPU", "cuda": "CUDA", "meta": "Meta", "mps": "MPS", "webgpu": "PrivateUse1"}
 # Libraries with operators of their own that this library has: what their files are called, and where it has them.
-LIBRARIES: dict[str, str] = {}
-NAMESPACES: dict[str, str] = {}
+LIBRARIES = {"torchvision/_C": "pywebgpu.torch_api.vision_operators"}
+NAMESPACES = {"torchvision": "pywebgpu.torch_api.vision_operators"}
 
 
-class _Below(threading.local):
-    """How many blocks of a thread leave out kernels for gradients."""
+class _LeftOut(threading.local):
+    """The keys whose kernels blocks of a thread leave out, outermost first."""
 
     def __init__(self) -> None:
-        self.count = 0
+        self.blocks: list[frozenset[str]] = []
+
+    def has(self, kind: str) -> bool:
+        """Whether keys of a kind are left out."""
+        return any(key.startswith(kind) for keys in self.blocks for key in keys)
 
 
-_below = _Below()
+_left_out = _LeftOut()
 
 
 @contextmanager
 def below_autograd() -> Iterator[None]:
     """A block in which operators are called without their kernels for gradients."""
-    _below.count += 1
+    _left_out.blocks.append(frozenset({"Autograd"}))
     try:
         with grad_mode.no_grad():
             yield
     finally:
-        _below.count -= 1
+        _left_out.blocks.pop()
 
 
 class OpOverload:
@@ -98,7 +103,7 @@ class OpOverload:
         if key in (IMPLICIT, "Autograd"):
             return kernel(*args, **kwargs)
         wants = thread_state.grad and any(tensor.requires_grad for tensor in tensors)
-        if wants and self.gradient is not None and not _below.count:
+        if wants and self.gradient is not None and not _left_out.has("Autograd"):
             return self.gradient.call(self, kernel, args, kwargs)
         with grad_mode.no_grad():
             return kernel(*args, **kwargs)
@@ -109,7 +114,10 @@ class OpOverload:
         own = KEYS.get(kind, kind.upper())
         if own == "Meta" and self.fake is not None:
             return self.fake, own
-        autograd = () if _below.count else (f"Autograd{own}", "Autograd")
+        autograd = () if _left_out.has("Autograd") else (f"Autograd{own}", "Autograd")
+        cast = self.kernels.get(f"Autocast{own}") if thread_state.autocast and not _left_out.has("Autocast") else None
+        if cast is not None and autocast_mode.is_autocast_enabled(kind):
+            return cast, IMPLICIT
         for key in (*autograd, own, EXPLICIT, IMPLICIT, EVERY):
             if key in self.kernels:
                 return self.kernels[key], "Autograd" if key in autograd else key
@@ -333,9 +341,9 @@ def find(name: Any) -> OpOverload:
 DispatchKey = enum.Enum(
     "DispatchKey",
     "Undefined CPU CUDA MPS XPU Meta PrivateUse1 BackendSelect Python Functionalize ADInplaceOrView AutogradOther "
-    "AutogradCPU AutogradCUDA AutogradMeta AutogradPrivateUse1 AutocastCPU AutocastCUDA Autograd "
-    "CompositeImplicitAutograd CompositeExplicitAutograd SparseCPU SparseCUDA QuantizedCPU "
-    "FuncTorchBatched FuncTorchVmapMode",
+    "AutogradCPU AutogradCUDA AutogradMeta AutogradPrivateUse1 AutocastCPU AutocastCUDA AutocastXPU "
+    "AutocastPrivateUse1 Autograd CompositeImplicitAutograd CompositeExplicitAutograd SparseCPU SparseCUDA "
+    "QuantizedCPU FuncTorchBatched FuncTorchVmapMode",
 )
 
 
@@ -358,16 +366,16 @@ class DispatchKeySet:
 
 
 class ExcludeDispatchKeyGuard:
-    """A block without kernels for some keys: those for gradients, if they are among them."""
+    """A block without kernels for some keys: those for gradients or autocast, if such keys are among them."""
 
     def __init__(self, keys: DispatchKeySet) -> None:
-        self._leaves_out = any("Autograd" in key_name(key) for key in keys.keys)
+        self._keys = frozenset(map(key_name, keys.keys))
 
     def __enter__(self) -> None:
-        _below.count += self._leaves_out
+        _left_out.blocks.append(self._keys)
 
     def __exit__(self, *error: object) -> None:
-        _below.count -= self._leaves_out
+        _left_out.blocks.pop()
 
 
 def key_name(key: object) -> str:

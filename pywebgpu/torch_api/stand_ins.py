@@ -10,12 +10,11 @@ import contextlib
 import importlib.machinery
 import sys
 import types
-import typing
 from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
 from pywebgpu import devices
-from pywebgpu.torch_api import backends
+from pywebgpu.torch_api import _jit_internal, backends
 
 _COMPILED = "it is inside of PyTorch's compiler: torch.compile captures steps by itself"
 _INSIDE = "it is a private module of PyTorch's: use the public functions"
@@ -141,7 +140,7 @@ ANSWERS: dict[str, Any] = {
     "mps.device_count": lambda: 0,
     "xpu.device_count": lambda: 0,
     "onnx.is_in_onnx_export": lambda: False,
-    **{f"jit.annotations.{name}": getattr(typing, name) for name in ("Any", "Dict", "List", "Optional")},
+    **{f"jit.annotations.{name}": getattr(_jit_internal, name) for name in _jit_internal.TYPES},
     # Rules of exporters can be given; none is here that would ask for them.
     "onnx.symbolic_helper.parse_args": lambda *kinds: lambda function: function,
     "onnx.register_custom_op_symbolic": lambda *args: None,
