@@ -72,6 +72,28 @@ WIDENED = {
     "devices/cpu_functions.py": {"ops"},
     "devices/cpu_views.py": {"ops"},
 }
+BY_STRING = {"import_module", "later"}  # functions that import what a string names
+# Imports by a string that go up, each with what a lower layer needs there when it is asked.
+METHOD = "a method of Tensor whose function is in PyTorch's module of that name"
+UPWARD = {
+    ("tensor", "linalg"): METHOD,
+    ("tensor", "nn"): METHOD,
+    ("tensor", "signal"): METHOD,
+    ("tensor", "sparse"): METHOD,
+    ("tensor", "special"): METHOD,
+    ("tensor", "utils"): "exchange of memory by DLPack",
+    ("tensor", "display"): "how a notebook shows a value",
+    ("nn", "display"): "how a notebook shows a module",
+    ("optim", "display"): "how a notebook shows an optimizer",
+    ("tensor", "func"): "gradients of a batch of vectors are a vmap",
+    ("nn", "func"): "a mask's function of positions is mapped over them",
+    ("tensor", "torch_api"): "__torch_function__, and why a name is absent",
+    ("nn", "torch_api"): "__torch_function__, and PyTorch's submodules that are other files here",
+    ("autograd", "torch_api"): "PyTorch's submodules that are other files here",
+    ("support", "torch_api"): "why a name is absent",
+    ("ops", "torch_api"): "torch.ops: operators by the names of PyTorch's own library",
+    ("optim", "optim/swa_utils"): "averaged models are modules, above optimizers",
+}
 LATE = {"runtime/program_cache.py"}  # A page's archive leaves out what it imports there: pages store no Programs.
 
 # An optional package, and the units that may import it: as a file starts, and inside a function as well.
@@ -185,6 +207,30 @@ def faulty_imports(file: Path) -> Iterator[tuple[Import, str]]:
                 yield item, f"{unit} may not import {other}"
             if item.late and relative(file) not in LATE:
                 yield item, "only an optional package is imported inside a function"
+
+
+def test_imports_by_string_go_down_or_have_a_reason() -> None:
+    upward = set()
+    for file in FILES:
+        if unit_of(file) == "__init__":
+            continue
+        for name in imported_by_string(file):
+            pair = unit_of(file), unit_of(ROOT.joinpath(*name.split(".")).with_suffix(".py"))
+            if LEVEL[pair[1]] > LEVEL[pair[0]]:
+                upward.add(pair)
+    assert upward == UPWARD.keys()
+
+
+def imported_by_string(file: Path) -> Iterator[str]:
+    """The modules that calls name by a string, or by the constant begin of one: import_module, later."""
+    for node in ast.walk(parsed(file)):
+        if not (isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2].lstrip("_") in BY_STRING):
+            continue
+        first = node.args[0]
+        text = first.values[0] if isinstance(first, ast.JoinedStr) else first
+        name = str(text.value).rstrip(".") if isinstance(text, ast.Constant) else ""
+        if name.startswith("pywebgpu.") and is_module(name):
+            yield name
 
 
 def test_optional_packages_stay_at_the_border() -> None:
