@@ -5,10 +5,11 @@ from __future__ import annotations
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any, NamedTuple
 
 from pywebgpu.autodiff import grad_mode
-from pywebgpu.nn.parameter import Parameter
+from pywebgpu.nn.parameter import Parameter, conversion
 from pywebgpu.nn.tree import ModuleTree
 from pywebgpu.tensor.grad_accumulator import RemovableHandle
 from pywebgpu.tensor.tensor import Tensor
@@ -206,6 +207,8 @@ class StateDict(ModuleTree):
                 f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, the shape in "
                 f"current model is {own.shape}."
             )
+        elif conversion.swaps:
+            self._exchange(key, own, value, assign, errors)
         elif not assign:
             if own.is_meta and not value.is_meta:
                 warnings.warn(_NO_OP.format(key), stacklevel=2)
@@ -222,6 +225,22 @@ class StateDict(ModuleTree):
         else:
             wanted = own.requires_grad
             setattr(self, name, value if isinstance(value, Parameter) else Parameter(value, wanted))
+
+    def _exchange(self, key: str, own: Tensor, value: Tensor, assign: bool, errors: list[str]) -> None:
+        try:
+            with grad_mode.no_grad():
+                loaded = own.module_load(value, assign)
+            if loaded is value or loaded is own:
+                raise RuntimeError("module_load returned one of self or other: return detach() of it")
+            if isinstance(own, Parameter):
+                loaded = loaded if isinstance(loaded, Parameter) else Parameter(loaded, own.requires_grad)
+                loaded.requires_grad_(own.requires_grad)
+            import_module("pywebgpu.utils.swapping").swap_tensors(own, loaded)
+        except Exception as error:
+            errors.append(
+                f'While swapping the parameter named "{key}", whose dimensions in the model are {own.shape} and whose '
+                f"dimensions in the checkpoint are {value.shape}, an exception occurred : {error.args}."
+            )
 
     def _load_extra(
         self, state_dict: dict[str, Any], key: str, strict: bool, missing: list[str], unexpected: list[str]

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 # Methods that torch has on tensors only.
 METHODS = {
-    "apply_", "map_", "to_sparse_csr", "crow_indices", "col_indices",
+    "apply_", "map_", "to_sparse_csr", "ccol_indices", "crow_indices", "col_indices", "row_indices",
     "geqrf", "lu", "lu_solve", "orgqr", "ormqr", "triangular_solve",
     "frexp", "hash_tensor", "nextafter", "nextafter_", "histogram", "nonzero_static",
     "cholesky", "qr", "svd", "cholesky_inverse", "cholesky_solve", "prelu", "hardshrink",

@@ -139,7 +139,9 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
         )
     )  # fmt: skip
     to_sparse_coo, to_sparse_csr = to_sparse, later("pywebgpu.sparse.csr", "to_sparse_csr")
-    crow_indices, col_indices = (later("pywebgpu.sparse.csr", name) for name in ("crow_indices", "col_indices"))
+    ccol_indices, col_indices = (later("pywebgpu.sparse.csr", name) for name in ("ccol_indices", "col_indices"))
+    module_load = later("pywebgpu.utils.swapping", "module_load")
+    crow_indices, row_indices = (later("pywebgpu.sparse.csr", name) for name in ("crow_indices", "row_indices"))
     cholesky, qr, svd = (later("pywebgpu.tensor.numeric", name) for name in ("cholesky", "qr", "svd"))
     cholesky_inverse, cholesky_solve = (later("pywebgpu.linalg", f"cholesky_{name}") for name in ("inverse", "solve"))
     __dlpack__, __dlpack_device__ = (later("pywebgpu.utils.dlpack", name) for name in ("capsule", "device_of"))

@@ -1,6 +1,7 @@
 """torch._C, as far as libraries in Python read it."""
 
 from collections.abc import Callable
+from enum import Enum
 from typing import Any
 
 from pywebgpu import devices as _devices
@@ -18,6 +19,12 @@ from pywebgpu.torch_api.overrides import DisableTorchFunctionSubclass as Disable
 from pywebgpu.torch_api.schema import FunctionSchema as FunctionSchema
 from pywebgpu.torch_api.schema import parse_schema as parse_schema
 
+_ConvBackend = Enum(  # What PyTorch's convolutions choose among; here the compiler chooses kernels.
+    "_ConvBackend",
+    "CudaDepthwise2d CudaDepthwise3d Cudnn CudnnTranspose Empty Miopen MiopenDepthwise MiopenTranspose Mkldnn "
+    "MkldnnEmpty MkldnnTranspose Mps MpsTranspose NnpackSpatial Overrideable Slow2d Slow3d SlowDilated2d "
+    "SlowDilated3d SlowTranspose2d SlowTranspose3d Winograd3x3Depthwise Xnnpack2d",
+)
 has_lapack = has_spectral = True
 
 

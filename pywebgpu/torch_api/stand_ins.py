@@ -58,8 +58,10 @@ REASONS = {
 INSIDE = {
     "accelerator": "graphs memory",
     "amp": "autocast_mode grad_scaler",
-    "autograd": "anomaly_mode forward_ad function functional grad_mode gradcheck graph profiler profiler_legacy "
-    "profiler_util variable",
+    "autograd._functions": "tensor utils",
+    "nn.parallel._functions": "",
+    "autograd": "_functions anomaly_mode forward_ad function functional grad_mode gradcheck graph profiler "
+    "profiler_legacy profiler_util variable",
     "_C": "_functorch _profiler",
     "_dynamo": "config trace_rules utils test_case",
     "_functorch": "eager_transforms make_functional utils vmap",
@@ -103,8 +105,18 @@ INSIDE = {
     "nn.modules": "activation adaptive batchnorm channelshuffle container conv distance dropout flatten fold "
     "instancenorm lazy linear linear_cross_entropy linear_cross_entropy_options loss module normalization padding "
     "pixelshuffle pooling rnn sparse transformer upsampling utils",
-    "nn.parallel": "comm data_parallel distributed parallel_apply replicate scatter_gather",
+    "nn.parallel": "_functions comm data_parallel distributed parallel_apply replicate scatter_gather",
 }  # fmt: skip
+
+
+class _Unchanged(contextlib.ContextDecorator):
+    """Settings of a compiler that is not here, as a context and a decorator: they change nothing."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error: object) -> None:
+        pass
 
 
 def _refusing(path: str) -> Callable[..., NoReturn]:
@@ -121,6 +133,8 @@ ANSWERS: dict[str, Any] = {
     "_dynamo.config.suppress_errors": False,
     "_dynamo.config.dynamic_shapes": True,
     "_dynamo.config.inline_inbuilt_nn_modules": True,
+    "_dynamo.config.patch": lambda *changes, **options: _Unchanged(),
+    "_inductor.config.patch": lambda *changes, **options: _Unchanged(),
     "_dynamo.reset": lambda: None,
     "_dynamo.trace_rules._as_posix_path": lambda path: path.replace("\\", "/"),
     "_inductor.utils.GPU_TYPES": ["cuda", "xpu"],
@@ -175,7 +189,12 @@ ANSWERS: dict[str, Any] = {
     "types.Number": int | float | bool,
     # Backward runs in the thread that calls it.
     "autograd.set_multithreading_enabled": lambda mode: contextlib.nullcontext(),
+    "profiler.itt.is_available": lambda: False,
     "profiler.kineto_available": lambda: False,
+    "._running_with_deploy": lambda: False,
+    "._nnpack_available": lambda: False,
+    "._disable_dynamo": lambda fn=None, recursive=True: fn or (lambda inner: inner),
+    "autograd.kineto_available": lambda: False,
     ".is_distributed": lambda input: False,
     "Tensor.is_distributed": lambda: False,
     "Tensor.volatile": False,
