@@ -35,6 +35,8 @@ NATIVE = (
 # What training does not import: a page loads it when a program first imports some of it.
 LATER = (
     "__main__.py",
+    "torch_api/__future__.py",
+    "torch_api/quantized.py",
     "torch_api/_C.py",
     "torch_api/__config__.py",
     "torch_api/_custom_ops.py",
@@ -123,6 +125,7 @@ LATER = (
     "torch_api/memory.py",
     "torch_api/mps.py",
     "nn/embedding_bag.py",
+    "nn/exchange.py",
     "nn/factory.py",
     "nn/functional/filters.py",
     "nn/hooks.py",

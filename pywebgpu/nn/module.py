@@ -10,7 +10,7 @@ from pywebgpu import devices, dtypes
 from pywebgpu.autodiff import grad_mode
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.ir.graph import thread_state, used
-from pywebgpu.nn.parameter import Parameter, conversion
+from pywebgpu.nn.parameter import conversion
 from pywebgpu.nn.state import StateDict
 from pywebgpu.nn.tree import CALL_HOOKS, HOOKS
 from pywebgpu.step_capture import function
@@ -147,7 +147,7 @@ class Module(StateDict):
                 if parameter is None:
                     continue
                 if conversion.overwrites or conversion.swaps:
-                    self._replace(name, parameter, fn)
+                    import_module("pywebgpu.nn.exchange").replace(self, name, parameter, fn)
                     continue
                 parameter.data = fn(parameter.detach())
                 if parameter.grad is not None:
@@ -157,25 +157,6 @@ class Module(StateDict):
                     self._buffers[name] = fn(buffer)
         capture_state.changes += 1
         return self
-
-    def _replace(self, name: str, parameter: Parameter, fn: Convert) -> None:
-        """Converts a parameter as torch.__future__ says: by a new one, or by one that it changes places with."""
-        grad, converted = parameter.grad, Parameter(fn(parameter.detach()), parameter.requires_grad)
-        if conversion.swaps:
-            parameter.grad = None
-            swap: Any = import_module("pywebgpu.utils.swapping").swap_tensors
-            try:
-                swap(parameter, converted)
-                converted = parameter
-                if grad is not None:
-                    swap(grad, fn(grad).requires_grad_(grad.requires_grad))
-                    converted.grad = grad
-            except RuntimeError as error:
-                raise RuntimeError(f"_apply(): Couldn't swap {type(self).__name__}.{name}") from error
-        else:
-            self._parameters[name] = converted
-            if grad is not None:
-                converted.grad = fn(grad).requires_grad_(grad.requires_grad)
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """Moves all tensors: to(device), to(dtype), to(device, dtype) or to(tensor); only floating ones change dtype.

@@ -208,7 +208,7 @@ class StateDict(ModuleTree):
                 f"current model is {own.shape}."
             )
         elif conversion.swaps:
-            self._exchange(key, own, value, assign, errors)
+            import_module("pywebgpu.nn.exchange").load(key, own, value, assign, errors)
         elif not assign:
             if own.is_meta and not value.is_meta:
                 warnings.warn(_NO_OP.format(key), stacklevel=2)
@@ -225,22 +225,6 @@ class StateDict(ModuleTree):
         else:
             wanted = own.requires_grad
             setattr(self, name, value if isinstance(value, Parameter) else Parameter(value, wanted))
-
-    def _exchange(self, key: str, own: Tensor, value: Tensor, assign: bool, errors: list[str]) -> None:
-        try:
-            with grad_mode.no_grad():
-                loaded = own.module_load(value, assign)
-            if loaded is value or loaded is own:
-                raise RuntimeError("module_load returned one of self or other: return detach() of it")
-            if isinstance(own, Parameter):
-                loaded = loaded if isinstance(loaded, Parameter) else Parameter(loaded, own.requires_grad)
-                loaded.requires_grad_(own.requires_grad)
-            import_module("pywebgpu.utils.swapping").swap_tensors(own, loaded)
-        except Exception as error:
-            errors.append(
-                f'While swapping the parameter named "{key}", whose dimensions in the model are {own.shape} and whose '
-                f"dimensions in the checkpoint are {value.shape}, an exception occurred : {error.args}."
-            )
 
     def _load_extra(
         self, state_dict: dict[str, Any], key: str, strict: bool, missing: list[str], unexpected: list[str]
