@@ -22,12 +22,12 @@ from pywebgpu.tensor import dispatch, from_data
 from pywebgpu.tensor import gradient as walk
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.gather_scatter import GatherScatterMethods
-from pywebgpu.tensor.inplace import form
 from pywebgpu.tensor.methods import later, operator, reflected
 from pywebgpu.tensor.random_inplace import RandomMethods
 from pywebgpu.tensor.reshaping import ReshapingMethods
 from pywebgpu.tensor.size import as_tuple
 from pywebgpu.tensor.sorting import SortingMethods
+from pywebgpu.tensor.written import form
 
 if TYPE_CHECKING:
     from pywebgpu.dtypes import DType
