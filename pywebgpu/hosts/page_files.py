@@ -37,6 +37,7 @@ LATER = (
     "__main__.py",
     "torch_api/__future__.py",
     "torch_api/quantized.py",
+    "torch_api/webgpu.py",
     "torch_api/_C.py",
     "torch_api/__config__.py",
     "torch_api/_custom_ops.py",
