@@ -21,6 +21,7 @@ all         unit, lint, gpu, node and browser, each to its end; what both of the
 interrupts  567 interrupts at random moments of a training loop, with no step lost: [--count 567] [--device webgpu]
 fuzz-steps  random compiled steps against eager ones and PyTorch: [--count 20000] [--device cpu] [--seed S] [--jobs N]
 fuzz-files  100,000 damaged files, each loaded or refused within a second and 256 MB: [--count 100000] [--seed 0]
+touched     how many files an addition touches, by examples that are made in a copy and computed
 golden      the golden files; with --update, writes them anew
 bench       the workloads of `python -m pywebgpu bench`
 
@@ -28,6 +29,7 @@ The stages take the runs that stand for the others (the marks one_in and long, t
 so does -k, which picks tests by name.
 """
 
+import importlib
 import os
 import subprocess
 import sys
@@ -246,6 +248,7 @@ STAGES: dict[str, Stage] = {
     "interrupts": interrupts,
     "fuzz-files": fuzz_files,
     "all": everything,
+    "touched": lambda _: importlib.import_module("tests.touched").main(),
     "golden": golden,
     "bench": bench,
 }
