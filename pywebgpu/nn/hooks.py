@@ -24,7 +24,7 @@ BOTH = "Cannot use both regular backward hooks and full backward hooks on a sing
 
 def all_of(module: Module, kind: str) -> list[Any]:
     """The hooks of one kind: those of every module, then the module's own."""
-    return [*owner.everywhere.get(kind, {}).values(), *module._hooks_of(f"_{kind}")]
+    return [*owner.everywhere.get(kind, {}).values(), *module._hooks_of_kind(f"_{kind}")]
 
 
 def call(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
@@ -35,7 +35,7 @@ def call(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> objec
         watch = _Watch.of(module)
         if watch is not None:
             args = watch.inputs(args)
-        result = module._forward(args, kwargs)
+        result = module._slow_forward(args, kwargs)
         for entry in all_of(module, "forward_hooks"):
             ran.add(id(entry))
             changed = _after(entry, module, args, kwargs, result)

@@ -102,12 +102,12 @@ class LazyModuleMixin(Module):
 
     def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
         super()._save_to_state_dict(destination, prefix, keep_vars)
-        for name, value in self._saved_tensors():
+        for name, value in self._persistent_tensors():
             if isinstance(value, UninitializedTensorMixin):
                 destination[prefix + name] = value
 
     def _take_shapes(self, state_dict: dict[str, Any], prefix: str, *rest: object) -> None:
-        for name, value in self._saved_tensors():
+        for name, value in self._persistent_tensors():
             saved = state_dict.get(prefix + name)
             if (
                 isinstance(value, UninitializedTensorMixin)

@@ -10,7 +10,6 @@ from pywebgpu import devices, dtypes
 from pywebgpu.autodiff import grad_mode
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.ir.graph import thread_state, used
-from pywebgpu.nn.parameter import conversion
 from pywebgpu.nn.state import StateDict
 from pywebgpu.nn.tree import CALL_HOOKS, HOOKS
 from pywebgpu.step_capture import function
@@ -39,28 +38,28 @@ class Module(StateDict):
 
     forward: Callable[..., Any] = _unimplemented
     call_super_init = False
-    _step: Any = None  # the captured steps of a compiled module
+    _compiled_call_impl: Any = None  # the captured steps of a compiled module
     dump_patches = False
 
     # Calls
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if capture_state.capture is None:
-            if self._step is not None:
-                return self._step(*args, **kwargs)
+            if self._compiled_call_impl is not None:
+                return self._compiled_call_impl(*args, **kwargs)
             if not used.origins and not _are_hooked(self.__dict__):
-                return self.forward(*args, **kwargs)  # What _call would come to.
-        return self._call(*args, **kwargs)
+                return self.forward(*args, **kwargs)  # What _call_impl would come to.
+        return self._call_impl(*args, **kwargs)
 
-    def _call(self, *args: Any, **kwargs: Any) -> object:
+    def _call_impl(self, *args: Any, **kwargs: Any) -> object:
         if capture_state.capture is not None:
             capture_state.capture.modules[id(self)] = self
             capture_state.capture.around["the hooks of every module"] = everywhere
         if _are_hooked(self.__dict__):
             return import_module("pywebgpu.nn.hooks").call(self, args, kwargs)
-        return self._forward(args, kwargs)
+        return self._slow_forward(args, kwargs)
 
-    def _forward(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
+    def _slow_forward(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
         if thread_state.origins is not None:
             return thread_state.origins.call(self, args, kwargs)
         return self.forward(*args, **kwargs)
@@ -143,11 +142,8 @@ class Module(StateDict):
             for module in self.children():
                 module._apply(fn)
         with grad_mode.no_grad():
-            for name, parameter in tuple(self._parameters.items()):
+            for parameter in self._parameters.values():
                 if parameter is None:
-                    continue
-                if conversion.overwrites or conversion.swaps:
-                    import_module("pywebgpu.nn.exchange").replace(self, name, parameter, fn)
                     continue
                 parameter.data = fn(parameter.detach())
                 if parameter.grad is not None:
@@ -190,18 +186,18 @@ class Module(StateDict):
         return self._apply(lambda tensor: tensor.to(dtype=dst_type))
 
     def float(self) -> Self:
-        return self._cast(dtypes.float32)
+        return self._cast_floating(dtypes.float32)
 
     def double(self) -> Self:
-        return self._cast(dtypes.float64)
+        return self._cast_floating(dtypes.float64)
 
     def half(self) -> Self:
-        return self._cast(dtypes.float16)
+        return self._cast_floating(dtypes.float16)
 
     def bfloat16(self) -> Self:
-        return self._cast(dtypes.bfloat16)
+        return self._cast_floating(dtypes.bfloat16)
 
-    def _cast(self, dtype: DType) -> Self:
+    def _cast_floating(self, dtype: DType) -> Self:
         return self._apply(lambda tensor: tensor.to(dtype=dtype) if tensor.dtype.is_floating_point else tensor)
 
     def cpu(self) -> Self:
@@ -220,9 +216,9 @@ class Module(StateDict):
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Calls of this module become captured steps; see pywebgpu.compile, which takes the same options."""
-        self._step = function.Compiled(self._call)
+        self._compiled_call_impl = function.Compiled(self._call_impl)
 
-    def _compiled(self) -> Self:
+    def _compiled_in_place(self) -> Self:
         """What compile(module) gives: the module itself."""
         self.compile()
         return self

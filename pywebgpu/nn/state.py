@@ -5,11 +5,10 @@ from __future__ import annotations
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from typing import Any, NamedTuple
 
 from pywebgpu.autodiff import grad_mode
-from pywebgpu.nn.parameter import Parameter, conversion
+from pywebgpu.nn.parameter import Parameter
 from pywebgpu.nn.tree import ModuleTree
 from pywebgpu.tensor.grad_accumulator import RemovableHandle
 from pywebgpu.tensor.tensor import Tensor
@@ -61,11 +60,11 @@ class StateDict(ModuleTree):
     def _register_load_state_dict_pre_hook(
         self, hook: Callable[..., object], with_module: bool = False
     ) -> RemovableHandle:
-        return RemovableHandle(self._load_pre_hooks, (with_module, hook))  # type: ignore[arg-type]
+        return RemovableHandle(self._load_state_dict_pre_hooks, (with_module, hook))  # type: ignore[arg-type]
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., object]) -> RemovableHandle:
         """hook(module, incompatible_keys) after loading."""
-        return RemovableHandle(self._load_post_hooks, hook)
+        return RemovableHandle(self._load_state_dict_post_hooks, hook)
 
     # Out
 
@@ -93,23 +92,23 @@ class StateDict(ModuleTree):
         metadata = {"version": self._version}
         if hasattr(destination, "_metadata"):
             destination._metadata[prefix[:-1]] = metadata
-        for hook in self._hooks_of("_state_dict_pre_hooks"):
+        for hook in self._hooks_of_kind("_state_dict_pre_hooks"):
             hook(self, prefix, keep_vars)
         self._save_to_state_dict(destination, prefix, keep_vars)
         for name, module in self._modules.items():
             if module is not None:
                 module.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
-        for hook in self._hooks_of("_state_dict_hooks"):
+        for hook in self._hooks_of_kind("_state_dict_hooks"):
             hook(self, destination, prefix, metadata)
         return destination
 
     def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
-        for name, tensor in self._saved_tensors():
+        for name, tensor in self._persistent_tensors():
             destination[prefix + name] = tensor if keep_vars else tensor.detach()
         if type(self).get_extra_state is not StateDict.get_extra_state:
             destination[prefix + EXTRA] = self.get_extra_state()
 
-    def _saved_tensors(self) -> list[tuple[str, Tensor]]:
+    def _persistent_tensors(self) -> list[tuple[str, Tensor]]:
         buffers = [item for item in self._buffers.items() if item[0] not in self._non_persistent_buffers_set]
         return [(name, tensor) for name, tensor in [*self._parameters.items(), *buffers] if tensor is not None]
 
@@ -130,7 +129,7 @@ class StateDict(ModuleTree):
         missing: list[str] = []
         unexpected: list[str] = []
         errors: list[str] = []
-        self._load_below(found, "", metadata, strict, assign, missing, unexpected, errors)
+        self._load_state_below(found, "", metadata, strict, assign, missing, unexpected, errors)
         if strict:
             if unexpected:
                 errors.insert(0, f"Unexpected key(s) in state_dict: {_quoted(unexpected)}. ")
@@ -140,7 +139,7 @@ class StateDict(ModuleTree):
             raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(errors))
         return IncompatibleKeys(missing, unexpected)
 
-    def _load_below(
+    def _load_state_below(
         self,
         state: dict[str, Any],
         prefix: str,
@@ -157,8 +156,10 @@ class StateDict(ModuleTree):
         self._load_from_state_dict(state, prefix, own, True, missing, unexpected, errors)
         for name, module in self._modules.items():
             if module is not None:
-                module._load_below(state, f"{prefix}{name}.", metadata, strict, assign, missing, unexpected, errors)
-        for hook in self._hooks_of("_load_post_hooks"):
+                module._load_state_below(
+                    state, f"{prefix}{name}.", metadata, strict, assign, missing, unexpected, errors
+                )
+        for hook in self._hooks_of_kind("_load_state_dict_post_hooks"):
             hook(self, IncompatibleKeys(missing, unexpected))
 
     def _load_from_state_dict(
@@ -172,18 +173,18 @@ class StateDict(ModuleTree):
         error_msgs: list[str],
     ) -> None:
         """Loads this module's own tensors, without its children. Subclasses override it to read older formats."""
-        for with_module, hook in self._hooks_of("_load_pre_hooks"):
+        for with_module, hook in self._hooks_of_kind("_load_state_dict_pre_hooks"):
             given = (state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
             hook(self, *given) if with_module else hook(*given)
         assign = local_metadata.get("assign_to_params_buffers", False)
-        own = dict(self._saved_tensors())
+        own = dict(self._persistent_tensors())
         for name, tensor in own.items():
             if prefix + name not in state_dict:
                 if strict:
                     missing_keys.append(prefix + name)
             else:
-                self._load_one(name, tensor, prefix + name, state_dict[prefix + name], assign, error_msgs)
-        self._load_extra(state_dict, prefix + EXTRA, strict, missing_keys, unexpected_keys)
+                self._load_one_tensor(name, tensor, prefix + name, state_dict[prefix + name], assign, error_msgs)
+        self._load_extra_state(state_dict, prefix + EXTRA, strict, missing_keys, unexpected_keys)
         if strict:
             for key in state_dict:
                 rest = key[len(prefix) :]
@@ -193,7 +194,9 @@ class StateDict(ModuleTree):
                 if (further and first not in self._modules) or (not further and first not in own):
                     unexpected_keys.append(key)
 
-    def _load_one(self, name: str, own: Tensor, key: str, value: object, assign: bool, errors: list[str]) -> None:
+    def _load_one_tensor(
+        self, name: str, own: Tensor, key: str, value: object, assign: bool, errors: list[str]
+    ) -> None:
         if not isinstance(value, Tensor):
             errors.append(
                 f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from '
@@ -207,8 +210,6 @@ class StateDict(ModuleTree):
                 f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, the shape in "
                 f"current model is {own.shape}."
             )
-        elif conversion.swaps:
-            import_module("pywebgpu.nn.exchange").load(key, own, value, assign, errors)
         elif not assign:
             if own.is_meta and not value.is_meta:
                 warnings.warn(_NO_OP.format(key), stacklevel=2)
@@ -226,7 +227,7 @@ class StateDict(ModuleTree):
             wanted = own.requires_grad
             setattr(self, name, value if isinstance(value, Parameter) else Parameter(value, wanted))
 
-    def _load_extra(
+    def _load_extra_state(
         self, state_dict: dict[str, Any], key: str, strict: bool, missing: list[str], unexpected: list[str]
     ) -> None:
         if type(self).set_extra_state is not StateDict.set_extra_state:

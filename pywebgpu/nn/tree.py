@@ -41,7 +41,13 @@ def _registered(kind: str, module: ModuleTree, name: str, value: T) -> T:
 
 # Attributes of a module that are made when somebody asks for them: what has no hooks is made, and looked at, faster.
 CALL_HOOKS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
-HOOKS = (*CALL_HOOKS, "_state_dict_hooks", "_state_dict_pre_hooks", "_load_pre_hooks", "_load_post_hooks")
+HOOKS = (
+    *CALL_HOOKS,
+    "_state_dict_hooks",
+    "_state_dict_pre_hooks",
+    "_load_state_dict_pre_hooks",
+    "_load_state_dict_post_hooks",
+)
 
 
 class _Hooks:
@@ -67,7 +73,7 @@ class ModuleTree:
     _buffers: dict[str, Tensor | None]
     _modules: dict[str, Any]
     _non_persistent_buffers_set: set[str]
-    _computed: dict[str, Computed]  # only where there are some
+    _computed_tensors: dict[str, Computed]  # only where there are some
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if args or kwargs:
@@ -86,10 +92,10 @@ class ModuleTree:
                 raise AttributeError(f"cannot assign {name!r} before Module.__init__() call")
             object.__setattr__(self, name, value)
         elif isinstance(value, Parameter):
-            self._forget(name, keep=self._parameters)
+            self._forget_attribute(name, keep=self._parameters)
             self.register_parameter(name, value)
         elif isinstance(value, ModuleTree):
-            self._forget(name, keep=self._modules)
+            self._forget_attribute(name, keep=self._modules)
             self._modules[name] = _registered("module", self, name, value)
         elif name in self._parameters:
             if value is not None:
@@ -105,7 +111,7 @@ class ModuleTree:
                 )
             self._modules[name] = None
         elif isinstance(value, Buffer):
-            self._forget(name, keep=self._buffers)
+            self._forget_attribute(name, keep=self._buffers)
             self.register_buffer(name, value, persistent=value.persistent)
         elif name in self._buffers:
             if value is not None and not isinstance(value, Tensor):
@@ -122,11 +128,11 @@ class ModuleTree:
             held = own.get(kind)
             if held is not None and name in held:
                 return held[name]
-        if name in own.get("_computed", ()):
-            return own["_computed"][name].compute_weight(self)
+        if name in own.get("_computed_tensors", ()):
+            return own["_computed_tensors"][name].compute_weight(self)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    def _hooks_of(self, name: str) -> list[Any]:
+    def _hooks_of_kind(self, name: str) -> list[Any]:
         """Those that there are under one of these names."""
         return list(self.__dict__.get(name, {}).values())
 
@@ -143,7 +149,7 @@ class ModuleTree:
         found = {*super().__dir__(), *self._parameters, *self._buffers, *self._modules}
         return sorted(name for name in found if not name[:1].isdigit())
 
-    def _forget(self, name: str, keep: object = None) -> None:
+    def _forget_attribute(self, name: str, keep: object = None) -> None:
         """Takes `name` away from everything but `keep`, which then replaces it in its place."""
         for held in (self.__dict__, self._parameters, self._buffers, self._modules):
             if held is not keep:
@@ -155,7 +161,7 @@ class ModuleTree:
 
         Raises: KeyError for a name that is taken, empty or has a dot; TypeError for what is no Parameter.
         """
-        self._check_name("parameter", name, self._parameters)
+        self._check_free_name("parameter", name, self._parameters)
         if param is not None and not isinstance(param, Parameter):
             raise TypeError(
                 f"cannot assign {type(param).__name__!r} object to parameter {name!r} (torch.nn.Parameter or None "
@@ -174,7 +180,7 @@ class ModuleTree:
 
         Raises: KeyError for a name that is taken, empty or has a dot; TypeError for what is no Tensor.
         """
-        self._check_name("buffer", name, self._buffers)
+        self._check_free_name("buffer", name, self._buffers)
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(
                 f"cannot assign {type(tensor).__name__!r} object to buffer {name!r} (torch Tensor or None required)"
@@ -188,14 +194,14 @@ class ModuleTree:
 
     def add_module(self, name: str, module: Module | None) -> None:
         """Adds a child module under a name, or reserves the name with None."""
-        self._check_name("module", name, self._modules)
+        self._check_free_name("module", name, self._modules)
         if module is not None and not isinstance(module, ModuleTree):
             raise TypeError(f"{type(module).__name__} is not a Module subclass")
         self._modules[name] = _registered("module", self, name, module)
 
     register_module = add_module
 
-    def _check_name(self, kind: str, name: str, held: Container[str]) -> None:
+    def _check_free_name(self, kind: str, name: str, held: Container[str]) -> None:
         if "_parameters" not in self.__dict__:
             raise AttributeError(f"cannot assign {kind} before Module.__init__() call")
         if not isinstance(name, str):
@@ -232,7 +238,7 @@ class ModuleTree:
 
     def get_parameter(self, target: str) -> Parameter:
         """The parameter at a path like "layers.0.weight". Raises AttributeError when there is none."""
-        found = self._at(target)
+        found = self._object_at_path(target)
         if not isinstance(found, Parameter):
             raise AttributeError(f"`{target}` is not an nn.Parameter")
         return found
@@ -240,12 +246,12 @@ class ModuleTree:
     def get_buffer(self, target: str) -> Tensor:
         """The buffer at a path. Raises AttributeError when there is none."""
         path, _, name = target.rpartition(".")
-        found = self._at(target)
+        found = self._object_at_path(target)
         if name not in self.get_submodule(path)._buffers:
             raise AttributeError(f"`{target}` is not a buffer")
         return found  # type: ignore[return-value]
 
-    def _at(self, target: str) -> object:
+    def _object_at_path(self, target: str) -> object:
         path, _, name = target.rpartition(".")
         parent = self.get_submodule(path)
         if not hasattr(parent, name):
@@ -288,7 +294,7 @@ class ModuleTree:
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
         """All parameters, each once, with their paths."""
-        yield from self._named(lambda module: module._parameters.items(), prefix, recurse, remove_duplicate)
+        yield from self._named_members(lambda module: module._parameters.items(), prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         for _, parameter in self.named_parameters(recurse=recurse):
@@ -298,13 +304,13 @@ class ModuleTree:
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
         """All buffers, each once, with their paths."""
-        yield from self._named(lambda module: module._buffers.items(), prefix, recurse, remove_duplicate)
+        yield from self._named_members(lambda module: module._buffers.items(), prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         for _, buffer in self.named_buffers(recurse=recurse):
             yield buffer
 
-    def _named(
+    def _named_members(
         self, items: Callable[[Any], Iterable[tuple[str, Any]]], prefix: str, recurse: bool, remove_duplicate: bool
     ) -> Iterator[tuple[str, Any]]:
         seen: set[int] = set()

@@ -18,7 +18,9 @@ from pywebgpu.step_capture.surroundings import FUNCTIONS, attribute, is_a, mro
 
 Codes = dict[tuple[int, int], tuple[types.CodeType, dict[str, Any]]]
 # Attributes and methods of modules that the package itself reads.
-OWN = frozenset({"training", "_parameters", "_buffers", "_modules", "forward", "_call", "__call__", "_forward"})
+OWN = frozenset(
+    {"training", "_parameters", "_buffers", "_modules", "forward", "_call_impl", "__call__", "_slow_forward"}
+)
 PROTOCOLS = frozenset({"keys", "dtype", "send", "throw", "close"})  # that code in C reads of any object
 BASES = frozenset({"Module", "StateDict", "ModuleTree", "object"})  # of every module
 # What reads or writes attributes whose names nobody sees.
@@ -32,7 +34,13 @@ FORMATTING = frozenset({"format", "format_map"})  # methods of a text that read 
 MANAGED = frozenset({"param_groups", "state", "defaults", "_seen", "_opt_called", "_hooks"})
 # Of modules, for saving alone.
 STATE_DICT = frozenset(
-    {"_non_persistent_buffers_set", "_state_dict_hooks", "_state_dict_pre_hooks", "_load_pre_hooks", "_load_post_hooks"}
+    {
+        "_non_persistent_buffers_set",
+        "_state_dict_hooks",
+        "_state_dict_pre_hooks",
+        "_load_state_dict_pre_hooks",
+        "_load_state_dict_post_hooks",
+    }
 )
 ABOUT = (
     "__annotations__", "__closure__", "__code__", "__defaults__", "__doc__", "__kwdefaults__", "__module__", "__name__",

@@ -356,7 +356,7 @@ def compile(
         return functools.partial(compile, disable=disable)
     if disable:
         return model
-    wrap = getattr(model, "_compiled", None)
+    wrap = getattr(model, "_compiled_in_place", None)
     return Compiled(model) if wrap is None else wrap()
 
 

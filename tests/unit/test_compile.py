@@ -366,7 +366,7 @@ def test_a_compiled_module_is_replayed_without_gradients(device: str) -> None:
     with torch.no_grad():
         found = [model(x).tolist() for _ in range(3)]
     assert found[0] == found[1] == found[2]
-    assert model._step.counters["replays"] == 2
+    assert model._compiled_call_impl.counters["replays"] == 2
 
 
 def test_methods_and_steps_in_steps(device: str) -> None:

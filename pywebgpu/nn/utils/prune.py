@@ -40,7 +40,7 @@ class BasePruningMethod(Computed):
         cls, module: Module, name: str, *args: Any, importance_scores: Tensor | None = None, **kwargs: Any
     ) -> BasePruningMethod:
         """Prunes a parameter, or prunes it further. importance_scores: what is compared in its place."""
-        known = module.__dict__.setdefault("_computed", {})
+        known = module.__dict__.setdefault("_computed_tensors", {})
         method: BasePruningMethod = cls(*args, **kwargs)
         method._tensor_name = name
         before = known.get(name)
@@ -77,7 +77,7 @@ class BasePruningMethod(Computed):
 
     def remove(self, module: Module) -> None:
         """Makes the pruned value the parameter."""
-        name, own = self._tensor_name, module.__dict__["_computed"]
+        name, own = self._tensor_name, module.__dict__["_computed_tensors"]
         with grad_mode.no_grad():
             weight = self.apply_mask(module)
         original: Any = module._parameters.pop(f"{name}_orig")
@@ -317,7 +317,7 @@ def global_unstructured(
 
 def remove(module: Module, name: str) -> Module:
     """Makes a pruned value the parameter. Raises: ValueError where it is not pruned."""
-    method = module.__dict__.get("_computed", {}).get(name)
+    method = module.__dict__.get("_computed_tensors", {}).get(name)
     if not isinstance(method, BasePruningMethod):
         raise ValueError(f"Parameter '{name}' of module {module} has to be pruned before pruning can be removed")
     method.remove(module)
@@ -326,5 +326,5 @@ def remove(module: Module, name: str) -> Module:
 
 def is_pruned(module: Module) -> bool:
     """Whether the module, or one below it, has a pruned parameter."""
-    computed = (one for part in module.modules() for one in part.__dict__.get("_computed", {}).values())
+    computed = (one for part in module.modules() for one in part.__dict__.get("_computed_tensors", {}).values())
     return any(isinstance(one, BasePruningMethod) for one in computed)

@@ -98,7 +98,7 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
     with grad_mode.no_grad():
         module.register_parameter(f"{name}_g", Parameter(norms(weight, norm.dim)))
     module.register_parameter(f"{name}_v", Parameter(weight.detach()))
-    module._computed[name] = norm
+    module._computed_tensors[name] = norm
     return module
 
 
@@ -119,7 +119,7 @@ def spectral_norm(
     module.register_parameter(f"{name}_orig", weight)
     module.register_buffer(f"{name}_u", u)
     module.register_buffer(f"{name}_v", v)
-    module._computed[name] = norm
+    module._computed_tensors[name] = norm
     module.register_forward_pre_hook(norm)
     return module
 
@@ -136,7 +136,7 @@ def default_dim(module: Module) -> int:
 
 def _taken(module: Module, norm: WeightNorm | SpectralNorm) -> Parameter:
     """The parameter that a norm replaces, taken out of its module."""
-    known = module.__dict__.setdefault("_computed", {})
+    known = module.__dict__.setdefault("_computed_tensors", {})
     kind = "weight_norm" if isinstance(norm, WeightNorm) else "spectral_norm"
     if isinstance(known.get(norm.name), type(norm)):
         raise RuntimeError(f"Cannot register two {kind} hooks on the same parameter {norm.name}")
@@ -148,14 +148,14 @@ def _taken(module: Module, norm: WeightNorm | SpectralNorm) -> Parameter:
 
 
 def _removed(module: Module, name: str, kind: type[Any], parts: tuple[str, ...]) -> Module:
-    norm = module.__dict__.get("_computed", {}).get(name)
+    norm = module.__dict__.get("_computed_tensors", {}).get(name)
     if not isinstance(norm, kind):
         raise ValueError(
             f"{'weight_norm' if kind is WeightNorm else 'spectral_norm'} of '{name}' not found in {module}"
         )
     with grad_mode.no_grad():
         weight = norm.compute_weight(module)
-    del module._computed[name]
+    del module._computed_tensors[name]
     for part in parts:
         delattr(module, f"{name}_{part}")
     for key, (hook, _) in list(module._forward_pre_hooks.items()):
