@@ -126,7 +126,7 @@ class LocalResponseNorm(Module):
         return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
 
 
-class _Running(Module):
+class _NormBase(Module):
     """Statistics of each channel that move with every batch: running_mean, running_var, num_batches_tracked."""
 
     _version = 2
@@ -189,7 +189,7 @@ class _Running(Module):
         )
 
 
-class _BatchNorm(_Running):
+class _BatchNorm(_NormBase):
     def __init__(
         self,
         num_features: int,
@@ -242,7 +242,7 @@ class BatchNorm3d(_BatchNorm):
     ranks = (5,)
 
 
-class _InstanceNorm(_Running):
+class _InstanceNorm(_NormBase):
     def __init__(
         self,
         num_features: int,

@@ -287,3 +287,14 @@ def heads_given(torch, x, weight, out, k, v):
 case("heads_given", heads_given, randn(5, 3, 8), randn(24, 8), randn(8, 8), randn(6, 4, 4), randn(6, 4, 4))
 case("heads_apart", heads_apart, randn(5, 3, 8), *(randn(8, 8) for _ in range(3)), randn(6, 8), randn(24))
 case("heads_together", heads_together, randn(5, 3, 8), randn(24, 8), randn(8, 8), randn(24))
+
+
+def _grouped(torch, a, b, *ends):
+    offs = torch.tensor(ends, dtype=torch.int32, device=a.device) if ends else None
+    return torch.nn.functional.grouped_mm(a, b, offs=offs)
+
+
+case("grouped_mm_rows", lambda torch, a, b: _grouped(torch, a, b, 3, 3, 8), randn(8, 16), randn(3, 16, 8))
+case("grouped_mm_columns", lambda torch, a, b: _grouped(torch, a, b, 4, 4, 8), randn(3, 16, 8), randn(8, 8))
+case("grouped_mm_sums", lambda torch, a, b: _grouped(torch, a, b, 4, 8, 8), randn(16, 8), randn(8, 16))
+case("grouped_mm_batches", _grouped, randn(3, 8, 16), randn(3, 16, 8))

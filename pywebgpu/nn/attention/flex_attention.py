@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 Mod = Callable[..., Any]
 FlexKernelOptions = dict  # Accepted, and without meaning: the compiler lays kernels out.
-BLOCK = 128
+_DEFAULT_SPARSE_BLOCK_SIZE = 128  # Libraries read it.
 
 
 class AuxRequest(NamedTuple):
@@ -178,7 +178,7 @@ def create_block_mask(
     Q_LEN: int,
     KV_LEN: int,
     device: DeviceLike = None,
-    BLOCK_SIZE: int | tuple[int, int] = BLOCK,
+    BLOCK_SIZE: int | tuple[int, int] = _DEFAULT_SPARSE_BLOCK_SIZE,
     _compile: bool = False,
     **options: bool,
 ) -> BlockMask:

@@ -18,6 +18,7 @@ _NAMES = {
         "fractional_max_pool2d fractional_max_pool2d_with_indices fractional_max_pool3d "
         "fractional_max_pool3d_with_indices"
     ),
+    "grouped": "grouped_mm",
     "linear_loss": "linear_cross_entropy",
     "loss": "binary_cross_entropy binary_cross_entropy_with_logits cross_entropy nll_loss",
     "margins": (
