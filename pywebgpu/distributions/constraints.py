@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from pywebgpu.tensor.tensor import Tensor
 
 torch: Any = import_module("pywebgpu")
+_IMPORTED = {*globals()}
 
 
 class Constraint:
@@ -134,40 +135,80 @@ class _Joined(Constraint):
         return "Stack()" if self.lengths is None else "Cat()"
 
 
-def stack(cseq: Sequence[Constraint], dim: int = 0) -> Constraint:
-    return _Joined(cseq, dim)
+class stack(_Joined):
+    """A set for each part along a new axis."""
+
+    def __init__(self, cseq: Sequence[Constraint], dim: int = 0) -> None:
+        super().__init__(cseq, dim)
 
 
-def cat(cseq: Sequence[Constraint], dim: int = 0, lengths: Sequence[int] | None = None) -> Constraint:
-    return _Joined(cseq, dim, [1] * len(cseq) if lengths is None else lengths)
+class cat(_Joined):
+    """A set for each piece of an axis. lengths: of the pieces; 1 each if None."""
+
+    def __init__(self, cseq: Sequence[Constraint], dim: int = 0, lengths: Sequence[int] | None = None) -> None:
+        super().__init__(cseq, dim, [1] * len(cseq) if lengths is None else lengths)
 
 
-def interval(lower_bound: object, upper_bound: object) -> Constraint:
-    return _Where(
-        "Interval", lambda v: (lower_bound <= v) & (v <= upper_bound), lower_bound=lower_bound, upper_bound=upper_bound
-    )
+class interval(_Where):
+    """From one number to another, both inside."""
+
+    def __init__(self, lower_bound: Any, upper_bound: Any) -> None:
+        bounds = {"lower_bound": lower_bound, "upper_bound": upper_bound}
+        super().__init__("Interval", lambda v: (lower_bound <= v) & (v <= upper_bound), **bounds)
 
 
-def half_open_interval(lower_bound: object, upper_bound: object) -> Constraint:
-    holds: Any = lambda v: (lower_bound <= v) & (v < upper_bound)  # noqa: E731
-    return _Where("HalfOpenInterval", holds, lower_bound=lower_bound, upper_bound=upper_bound)
+class half_open_interval(_Where):
+    """From one number to another, which lies outside."""
+
+    def __init__(self, lower_bound: Any, upper_bound: Any) -> None:
+        bounds = {"lower_bound": lower_bound, "upper_bound": upper_bound}
+        super().__init__("HalfOpenInterval", lambda v: (lower_bound <= v) & (v < upper_bound), **bounds)
 
 
-def integer_interval(lower_bound: object, upper_bound: object) -> Constraint:
-    holds: Any = lambda v: (v % 1 == 0) & (lower_bound <= v) & (v <= upper_bound)  # noqa: E731
-    return _Where("IntegerInterval", holds, is_discrete=True, lower_bound=lower_bound, upper_bound=upper_bound)
+class integer_interval(_Where):
+    """Whole numbers from one to another, both inside."""
+
+    def __init__(self, lower_bound: Any, upper_bound: Any) -> None:
+        bounds = {"lower_bound": lower_bound, "upper_bound": upper_bound}
+        holds: Any = lambda v: (v % 1 == 0) & (lower_bound <= v) & (v <= upper_bound)  # noqa: E731
+        super().__init__("IntegerInterval", holds, is_discrete=True, **bounds)
 
 
-def greater_than(lower_bound: object) -> Constraint:
-    return _Where("GreaterThan", lambda v: lower_bound < v, lower_bound=lower_bound)
+class greater_than(_Where):
+    """Above a number."""
+
+    def __init__(self, lower_bound: Any) -> None:
+        super().__init__("GreaterThan", lambda v: lower_bound < v, lower_bound=lower_bound)
 
 
-def greater_than_eq(lower_bound: object) -> Constraint:
-    return _Where("GreaterThanEq", lambda v: lower_bound <= v, lower_bound=lower_bound)
+class greater_than_eq(_Where):
+    """A number, or above it."""
+
+    def __init__(self, lower_bound: Any) -> None:
+        super().__init__("GreaterThanEq", lambda v: lower_bound <= v, lower_bound=lower_bound)
 
 
-def less_than(upper_bound: object) -> Constraint:
-    return _Where("LessThan", lambda v: v < upper_bound, upper_bound=upper_bound)
+class less_than(_Where):
+    """Below a number."""
+
+    def __init__(self, upper_bound: Any) -> None:
+        super().__init__("LessThan", lambda v: v < upper_bound, upper_bound=upper_bound)
+
+
+class _IntegerGreaterThan(_Where):
+    """A whole number, or above it."""
+
+    def __init__(self, lower_bound: Any) -> None:
+        holds: Any = lambda v: (v % 1 == 0) & (v >= lower_bound)  # noqa: E731
+        super().__init__("IntegerGreaterThan", holds, is_discrete=True, lower_bound=lower_bound)
+
+
+class _IntegerLessThan(_Where):
+    """A whole number, or below it."""
+
+    def __init__(self, upper_bound: Any) -> None:
+        holds: Any = lambda v: (v % 1 == 0) & (v <= upper_bound)  # noqa: E731
+        super().__init__("IntegerLessThan", holds, is_discrete=True, upper_bound=upper_bound)
 
 
 class multinomial(Constraint):
@@ -208,24 +249,41 @@ def _is_definite(v: Tensor) -> Tensor:
     return torch.linalg.cholesky_ex(v).info.eq(0) if bool(symmetric.all()) else symmetric
 
 
+def _single(name: str, holds: Callable[[Any], Any], event_dim: int = 0, *, is_discrete: bool = False) -> Constraint:
+    """The set of a class of its own, `_` and its name, which libraries derive from and register transforms for."""
+
+    def initialize(self: _Where) -> None:
+        _Where.__init__(self, name, holds, event_dim, is_discrete=is_discrete)
+
+    kind = globals()[f"_{name}"] = type(f"_{name}", (_Where,), {"__init__": initialize})
+    made: Constraint = kind()
+    return made
+
+
 dependent = _Dependent()
-boolean = _Where("Boolean", lambda v: (v == 0) | (v == 1), is_discrete=True)
-one_hot = _Where("OneHot", lambda v: ((v == 0) | (v == 1)).all(-1) & (v.sum(-1) == 1), 1, is_discrete=True)
-nonnegative_integer = _Where("IntegerGreaterThan", lambda v: (v % 1 == 0) & (v >= 0), is_discrete=True, lower_bound=0)
-positive_integer = _Where("IntegerGreaterThan", lambda v: (v % 1 == 0) & (v >= 1), is_discrete=True, lower_bound=1)
-real = _Where("Real", lambda v: v == v)
+boolean = _single("Boolean", lambda v: (v == 0) | (v == 1), is_discrete=True)
+one_hot = _single("OneHot", lambda v: ((v == 0) | (v == 1)).all(-1) & (v.sum(-1) == 1), 1, is_discrete=True)
+nonnegative_integer, positive_integer = _IntegerGreaterThan(0), _IntegerGreaterThan(1)
+real = _single("Real", lambda v: v == v)
 real_vector = independent(real, 1)
 positive, nonnegative, unit_interval = greater_than(0.0), greater_than_eq(0.0), interval(0.0, 1.0)
-simplex = _Where("Simplex", _is_simplex, 1)
-_weights = _Where("Weights", _sums_to_more, 1)  # what a division by the sum makes a simplex
-lower_triangular = _Where("LowerTriangular", lambda v: (v.tril() == v).flatten(-2).all(-1), 2)
-lower_cholesky = _Where(
+simplex = _single("Simplex", _is_simplex, 1)
+_weights = _single("Weights", _sums_to_more, 1)  # what a division by the sum makes a simplex
+lower_triangular = _single("LowerTriangular", lambda v: (v.tril() == v).flatten(-2).all(-1), 2)
+lower_cholesky = _single(
     "LowerCholesky", lambda v: (v.tril() == v).flatten(-2).all(-1) & (v.diagonal(0, -2, -1) > 0).all(-1), 2
 )
-corr_cholesky = _Where("CorrCholesky", _is_corr, 2)
-square = _Where("Square", lambda v: torch.full(v.shape[:-2], v.shape[-2] == v.shape[-1], device=v.device), 2)
-symmetric = _Where("Symmetric", _is_symmetric, 2)
-positive_semidefinite = _Where(
+corr_cholesky = _single("CorrCholesky", _is_corr, 2)
+square = _single("Square", lambda v: torch.full(v.shape[:-2], v.shape[-2] == v.shape[-1], device=v.device), 2)
+symmetric = _single("Symmetric", _is_symmetric, 2)
+positive_semidefinite = _single(
     "PositiveSemidefinite", lambda v: _is_symmetric(v) & (torch.linalg.eigvalsh(v) >= 0).all(-1), 2
 )
-positive_definite = _Where("PositiveDefinite", _is_definite, 2)
+positive_definite = _single("PositiveDefinite", _is_definite, 2)
+
+# Older names of the classes.
+_Interval, _HalfOpenInterval, _IntegerInterval = interval, half_open_interval, integer_interval
+_GreaterThan, _GreaterThanEq, _LessThan = greater_than, greater_than_eq, less_than
+_IndependentConstraint, _Multinomial, _Stack, _Cat = independent, multinomial, stack, cat
+_DependentProperty = dependent_property
+__all__ = sorted(name for name in globals() if name[0] != "_" and name not in _IMPORTED)

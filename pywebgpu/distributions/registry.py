@@ -16,17 +16,20 @@ class ConstraintRegistry:
     """Constraint -> transform."""
 
     def __init__(self) -> None:
-        self._of: dict[object, Factory] = {}
+        self._of: dict[type[Constraint], Factory] = {}
 
     def register(self, constraint: object, factory: Factory | None = None) -> object:
         """Says what leads to a set, or to the sets of a class; also as a decorator."""
         if factory is None:
             return lambda given: self.register(constraint, given)
-        self._of[constraint] = factory
+        kind = type(constraint) if isinstance(constraint, Constraint) else constraint
+        if not (isinstance(kind, type) and issubclass(kind, Constraint)):
+            raise TypeError(f"Expected constraint to be either a Constraint subclass or instance, but got {constraint}")
+        self._of[kind] = factory
         return factory
 
     def __call__(self, constraint: Constraint) -> transforms.Transform:
-        found = self._of.get(constraint) or self._of.get(type(constraint))
+        found = self._of.get(type(constraint))
         if found is not None:
             return found(constraint)
         if isinstance(constraint, constraints.independent):

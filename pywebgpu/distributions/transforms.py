@@ -334,6 +334,17 @@ class StackTransform(CatTransform):
         return torch.stack(parts, self.dim)
 
 
+def _clipped_sigmoid(x: Tensor) -> Tensor:
+    """The sigmoid, with 0 and 1 outside."""
+    limits = torch.finfo(x.dtype)
+    return torch.clamp(torch.sigmoid(x), min=limits.tiny, max=1.0 - limits.eps)
+
+
+_FILES = import_module("pywebgpu.distributions")._NAMES
+_ELSEWHERE = f"{_FILES['elementwise_transforms']} {_FILES['vector_transforms']}".split()
+__all__ = sorted(f"{_FILES['transforms']}".split() + _ELSEWHERE)
+
+
 def __getattr__(name: str) -> object:
     """The transforms of elements and of vectors, which have files of their own."""
     if not name.endswith("Transform"):
