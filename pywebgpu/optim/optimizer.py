@@ -25,6 +25,28 @@ Group = grouping.Group
 State = dict[str, Any]  # Tensors and numbers of the host, by PyTorch's names.
 Params = Iterable[tensor.Tensor] | Iterable[tuple[str, tensor.Tensor]] | Iterable[Group]
 Hook = Callable[..., Any]
+ParamsT = Params
+everywhere: dict[str, dict[int, Hook]] = {"step_pre": {}, "step_post": {}}  # hooks of every optimizer
+
+
+class _RequiredParameter:
+    """Stands in `defaults` for an option that every group says itself."""
+
+    def __repr__(self) -> str:
+        return "<required parameter>"
+
+
+required = _RequiredParameter()
+
+
+def register_optimizer_step_pre_hook(hook: Hook) -> grad_accumulator.RemovableHandle:
+    """`hook(optimizer, args, kwargs)` before each step of every optimizer."""
+    return grad_accumulator.RemovableHandle(everywhere["step_pre"], hook)
+
+
+def register_optimizer_step_post_hook(hook: Hook) -> grad_accumulator.RemovableHandle:
+    """`hook(optimizer, args, kwargs)` after each step of every optimizer."""
+    return grad_accumulator.RemovableHandle(everywhere["step_post"], hook)
 
 
 class Optimizer:
@@ -34,11 +56,12 @@ class Optimizer:
     calls `super().__init__(params, defaults)` and gives `step`; whatever `step` recorded is submitted when it returns.
 
     Raises: TypeError when `params` is one tensor or holds something else than tensors; ValueError when it is empty,
-    when a parameter is not a leaf or stands in two groups.
+    when a parameter is not a leaf or stands in two groups, or a group lacks an option that is `required`.
     """
 
     _begins_states = False  # a step makes the states as they are before the first one
     _takes_complex = False
+    _opt_called = False  # whether a step was taken, which schedules ask
     _group: type[numbers.Options] = numbers.Counts  # a program's own rule may count in its groups
 
     def __init__(self, params: Params, defaults: Group) -> None:
@@ -66,6 +89,7 @@ class Optimizer:
             @functools.wraps(own)
             def step(self: Optimizer, *args: Any, **kwargs: Any) -> Loss:
                 if "_hooks" not in self.__dict__:  # One around another optimizer, which never called this __init__.
+                    self._opt_called = True
                     return own(self, *args, **kwargs)  # type: ignore[no-any-return]
                 return self._run_step(own, args, kwargs)
 
@@ -99,6 +123,8 @@ class Optimizer:
         for parameter in param_group["params"]:
             self._check_parameter(parameter)
         for name, default in self.defaults.items():
+            if default is required and name not in param_group:
+                raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
             param_group.setdefault(name, default)
         known = {id(parameter) for parameter in param_group["params"]}
         if len(known) != len(param_group["params"]):
@@ -180,17 +206,17 @@ class Optimizer:
         """`hook(optimizer, args, kwargs)` after each step."""
         return self._register("step_post", hook)
 
-    def register_state_dict_pre_hook(self, hook: Hook) -> grad_accumulator.RemovableHandle:
-        return self._register("state_dict_pre", hook)
+    def register_state_dict_pre_hook(self, hook: Hook, prepend: bool = False) -> grad_accumulator.RemovableHandle:
+        return self._register("state_dict_pre", hook, prepend=prepend)
 
-    def register_state_dict_post_hook(self, hook: Hook) -> grad_accumulator.RemovableHandle:
-        return self._register("state_dict_post", hook)
+    def register_state_dict_post_hook(self, hook: Hook, prepend: bool = False) -> grad_accumulator.RemovableHandle:
+        return self._register("state_dict_post", hook, prepend=prepend)
 
-    def register_load_state_dict_pre_hook(self, hook: Hook) -> grad_accumulator.RemovableHandle:
-        return self._register("load_state_dict_pre", hook)
+    def register_load_state_dict_pre_hook(self, hook: Hook, prepend: bool = False) -> grad_accumulator.RemovableHandle:
+        return self._register("load_state_dict_pre", hook, prepend=prepend)
 
-    def register_load_state_dict_post_hook(self, hook: Hook) -> grad_accumulator.RemovableHandle:
-        return self._register("load_state_dict_post", hook)
+    def register_load_state_dict_post_hook(self, hook: Hook, prepend: bool = False) -> grad_accumulator.RemovableHandle:
+        return self._register("load_state_dict_post", hook, prepend=prepend)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
@@ -217,7 +243,7 @@ class Optimizer:
         numbers.watch(self)
         if not self._begins_states:
             numbers.watch_states(self)
-        for hook in list(self._hooks["step_pre"].values()):
+        for hook in self._hooks_of("step_pre"):
             changed = hook(self, args, kwargs)
             if changed is not None:
                 args, kwargs = changed
@@ -226,16 +252,29 @@ class Optimizer:
         numbers.watch_states(self)
         self._opt_called = True
         submit(parameter for group in self.param_groups for parameter in group["params"])
-        for hook in list(self._hooks["step_post"].values()):
+        for hook in self._hooks_of("step_post"):
             hook(self, args, kwargs)
         return out
 
+    def _hooks_of(self, event: str) -> list[Hook]:
+        """The hooks of a step: its own lie between those before and after all steps."""
+        own, shared = self._hooks[event].values(), everywhere[event].values()
+        return [*shared, *own] if event == "step_pre" else [*own, *shared]
+
+    def _patch_step_function(self) -> None:
+        """What makes steps run hooks in PyTorch, which libraries call where they skip `__init__`."""
+        if "_hooks" not in self.__dict__:
+            self._make_hooks()
+
     def _make_hooks(self) -> None:
         self._hooks: defaultdict[str, dict[int, Hook]] = defaultdict(dict)
-        self._opt_called = False
 
-    def _register(self, event: str, hook: Hook) -> grad_accumulator.RemovableHandle:
-        return grad_accumulator.RemovableHandle(self._hooks[event], hook)
+    def _register(self, event: str, hook: Hook, *, prepend: bool = False) -> grad_accumulator.RemovableHandle:
+        hooks = self._hooks[event]
+        handle = grad_accumulator.RemovableHandle(hooks, hook)
+        for key in [*hooks][: -1 if prepend else 0]:
+            hooks[key] = hooks.pop(key)
+        return handle
 
     def _check_parameter(self, parameter: object) -> None:
         if not isinstance(parameter, tensor.Tensor):

@@ -235,8 +235,8 @@ class Event:
         return True
 
 
-class Stream:
-    """The only queue that there is."""
+class Stream(contextlib.nullcontext[None]):
+    """The only queue that there is; a `with` block of it changes nothing."""
 
     def __init__(self, device: object = None, priority: int = 0, **options: Any) -> None: ...
 
