@@ -7,6 +7,7 @@ its own; from then on methods of Tensor ask it too. Before, nothing is asked, an
 from __future__ import annotations
 
 import functools
+import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from types import FunctionType
@@ -76,12 +77,23 @@ def _asks_all(function: Callable[P, R]) -> Callable[P, R]:
             try:
                 return function(*args, **options)
             except (TypeError, AttributeError):
-                if not overriding(args, options):  # No class of tensors announced itself.
+                if not overriding(args, options) or _is_asked_further_out():  # No class of tensors announced itself.
                     raise
                 start()
         return used.overrides(call, function, args, options)  # type: ignore[misc, no-any-return]
 
     return call
+
+
+def _is_asked_further_out() -> bool:
+    """Whether a function of the surface further out has arguments of classes with rules: it asks them itself."""
+    frame = sys._getframe(1)
+    own, caller = frame.f_code, frame.f_back
+    while caller is not None:
+        if caller.f_code is own and overriding(caller.f_locals["args"], caller.f_locals["options"]):
+            return True
+        caller = caller.f_back
+    return False
 
 
 def _asks_modes(function: Callable[P, R]) -> Callable[P, R]:

@@ -201,3 +201,13 @@ def a_class_may_make_its_tensors_itself(torch, x, say):
 
     a, b = Own(x(2), 3.0), Kept([1.0, 2.0], "b")
     say(type(a).__name__, a.scale, a, type(b).__name__, b.name_of_it, b, b * 2)
+
+
+@program
+def a_class_is_asked_once_for_the_function_that_was_called(torch, x, say):
+    class Matrix:
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return func.__name__
+
+    say(torch.logdet(Matrix()), torch.det(Matrix()), torch.stack([Matrix()]))
