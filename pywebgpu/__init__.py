@@ -97,7 +97,7 @@ def _rare(name: str) -> str:
     """The module of a name that few programs use; "" of none. `import` asks for each file of this folder as well."""
     if name.startswith("__") or _PathFinder.find_spec(f"pywebgpu.{name}", __path__) is not None:
         return ""
-    found: str = _import_module("pywebgpu.torch_api.rare_names").NAMES.get(name, "")
+    found: str = _import_module("pywebgpu.torch_api.rare_names").home(name)
     return found
 
 

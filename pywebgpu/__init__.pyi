@@ -296,6 +296,16 @@ from pywebgpu.torch_api import overrides as overrides
 from pywebgpu.torch_api import random as random
 from pywebgpu.torch_api import serialization as serialization
 from pywebgpu.torch_api import webgpu as webgpu
+from pywebgpu.torch_api._check import _assert_async as _assert_async
+from pywebgpu.torch_api._check import _check as _check
+from pywebgpu.torch_api._check import _check_index as _check_index
+from pywebgpu.torch_api._check import _check_is_size as _check_is_size
+from pywebgpu.torch_api._check import _check_not_implemented as _check_not_implemented
+from pywebgpu.torch_api._check import _check_tensor_all as _check_tensor_all
+from pywebgpu.torch_api._check import _check_tensor_all_with as _check_tensor_all_with
+from pywebgpu.torch_api._check import _check_type as _check_type
+from pywebgpu.torch_api._check import _check_value as _check_value
+from pywebgpu.torch_api._check import _check_with as _check_with
 from pywebgpu.torch_api.accelerator import get_device_module as get_device_module
 from pywebgpu.torch_api.backends import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
 from pywebgpu.torch_api.backends import disable_global_flags as disable_global_flags
@@ -346,11 +356,6 @@ from pywebgpu.torch_api.operators import segment_reduce as segment_reduce
 from pywebgpu.torch_api.operators import slice_copy as slice_copy
 from pywebgpu.torch_api.overrides import DisableTorchFunction as DisableTorchFunction
 from pywebgpu.torch_api.overrides import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
-from pywebgpu.torch_api.quantized import qint32 as qint32
-from pywebgpu.torch_api.quantized import qint8 as qint8
-from pywebgpu.torch_api.quantized import quint2x4 as quint2x4
-from pywebgpu.torch_api.quantized import quint4x2 as quint4x2
-from pywebgpu.torch_api.quantized import quint8 as quint8
 from pywebgpu.utils.dlpack import from_dlpack as from_dlpack
 from pywebgpu.utils.dlpack import to_dlpack as to_dlpack
 from typing import Any
@@ -698,7 +703,6 @@ def min(input: Tensor, *, other: Tensor, out: Tensor | None = ...) -> Tensor: ..
 def minimum(input: Tensor, other: Operand, *, out: Tensor | None = ...) -> Tensor: ...
 def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 def mode(input: Tensor, dim: builtins.int = ..., keepdim: builtins.bool = ...) -> Extreme: ...
-def module_load(input: Tensor, *args: Any, **options: Any) -> object: ...
 def moveaxis(input: Tensor, source: builtins.int | Sequence[builtins.int], destination: builtins.int | Sequence[builtins.int], *, out: Tensor | None = ...) -> Tensor: ...
 def movedim(input: Tensor, source: builtins.int | Sequence[builtins.int], destination: builtins.int | Sequence[builtins.int], *, out: Tensor | None = ...) -> Tensor: ...
 def msort(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...

@@ -5,11 +5,9 @@ from pywebgpu.composites import arithmetic
 from pywebgpu.composites.arithmetic import Operand
 from pywebgpu.dtypes import Kind
 from pywebgpu.ir.graph import Node, Pointwise
-from pywebgpu.ir.surface import Takes, shown
 from pywebgpu.ops import pointwise
 
 
-@shown("signbit", Takes.UNARY, in_place=False)
 def signbit(x: Node) -> Node:
     arithmetic.require_field(pointwise.sign, x.spec.dtype)
     if x.spec.dtype.kind is Kind.FLOAT:
@@ -17,33 +15,28 @@ def signbit(x: Node) -> Node:
     return pointwise.lt(x, arithmetic.like(x, 0))
 
 
-@shown("isnan", Takes.UNARY, in_place=False)
 def isnan(x: Node) -> Node:
     if x.spec.dtype.kind is Kind.FLOAT:
         return pointwise.isnan(x)
     return pointwise.ne(x, x)
 
 
-@shown("isinf", Takes.UNARY, in_place=False)
 def isinf(x: Node) -> Node:
     if x.spec.dtype.kind is Kind.FLOAT:
         return pointwise.isinf(x)
     return pointwise.ne(x, x)
 
 
-@shown("isfinite", Takes.UNARY, in_place=False)
 def isfinite(x: Node) -> Node:
     if x.spec.dtype.kind is Kind.FLOAT:
         return pointwise.bitwise_not(pointwise.bitwise_or(pointwise.isnan(x), pointwise.isinf(x)))
     return pointwise.eq(x, x)
 
 
-@shown("isposinf", Takes.UNARY, in_place=False)
 def isposinf(x: Node) -> Node:
     return _infinite(x, pointwise.gt)
 
 
-@shown("isneginf", Takes.UNARY, in_place=False)
 def isneginf(x: Node) -> Node:
     return _infinite(x, pointwise.lt)
 
@@ -51,7 +44,6 @@ def isneginf(x: Node) -> Node:
 # Comparison and logic
 
 
-@shown("logical_not", Takes.UNARY)
 def logical_not(x: Node) -> Node:
     return pointwise.bitwise_not(arithmetic.cast(x, dtypes.bool_))
 
@@ -67,7 +59,6 @@ def bitwise(op: Pointwise, a: Operand, b: Operand) -> Node:
     return arithmetic.binary(op, a, b, dtype)
 
 
-@shown("bitwise_not", Takes.UNARY)
 def bitwise_not(x: Node) -> Node:
     if x.spec.dtype.kind is Kind.FLOAT:
         raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")

@@ -1,41 +1,74 @@
 """Examples into a batch: a list of equal nests of values becomes one nest of tensors."""
 
 import copy
-from collections.abc import Mapping, MutableMapping, MutableSequence, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
 from typing import Any
 
 from pywebgpu import dtypes, errors
 from pywebgpu.tensor import create, functions, tensor
 
+FunctionMap = dict[Any, Callable[..., Any]]
+
 
 def default_collate(batch: Sequence[Any]) -> Any:
     """Stacks tensors, arrays and numbers along a new first axis, inside whatever containers the examples have.
 
-    Strings stay a list. Tuples become lists, as in torch, named tuples and mappings keep their class.
+    Strings stay a list. Tuples become lists, as in torch, named tuples and mappings keep their class. What
+    `default_collate_fn_map` says of further classes is done with them.
     Dtypes: ints int64; floats float64, or float32 on a device that has no float64.
     Raises: TypeError for values of another kind; RuntimeError when the examples differ in size.
     """
-    first = batch[0]
-    if isinstance(first, tensor.Tensor):
-        return functions.stack(list(batch))
-    if type(first).__module__ == "numpy":
+    return collate(batch, collate_fn_map=default_collate_fn_map)
+
+
+def collate(batch: Sequence[Any], *, collate_fn_map: FunctionMap | None = None) -> Any:
+    """Examples as one nest of what functions make of their values. collate_fn_map: a function for each class."""
+    first, functions_of = batch[0], collate_fn_map or {}
+    function = functions_of.get(type(first))
+    if function is None:
+        function = next((function for kind, function in functions_of.items() if isinstance(first, kind)), None)
+    if function is not None:
+        return function(batch, collate_fn_map=collate_fn_map)
+    if functions_of and type(first).__module__ == "numpy":
         return _from_arrays(batch)
     match first:
-        case float():
-            return _floats(batch)
-        case int():
-            return create.tensor(list(batch))
-        case str() | bytes():
-            return batch
         case Mapping():
-            return _mapping(first, {key: default_collate([one[key] for one in batch]) for key in first})
+            items = {key: collate([one[key] for one in batch], collate_fn_map=collate_fn_map) for key in first}
+            return _mapping(first, items)
         case Sequence():
             if any(len(one) != len(first) for one in batch):
                 raise RuntimeError("each element in list of batch should be of equal size")
-            return _sequence(first, [default_collate(column) for column in zip(*batch, strict=True)])
+            columns = zip(*batch, strict=True)
+            return _sequence(first, [collate(column, collate_fn_map=collate_fn_map) for column in columns])
     raise TypeError(
         f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {type(first)}"
     )
+
+
+def collate_tensor_fn(batch: Sequence[Any], *, collate_fn_map: FunctionMap | None = None) -> tensor.Tensor:
+    return functions.stack(list(batch))
+
+
+def collate_float_fn(batch: Sequence[float], *, collate_fn_map: FunctionMap | None = None) -> tensor.Tensor:
+    return _floats(batch)
+
+
+def collate_int_fn(batch: Sequence[int], *, collate_fn_map: FunctionMap | None = None) -> tensor.Tensor:
+    return create.tensor(list(batch))
+
+
+def collate_str_fn(batch: Any, *, collate_fn_map: FunctionMap | None = None) -> Any:
+    return batch
+
+
+# Libraries add classes of their own.
+default_collate_fn_map: FunctionMap = {
+    tensor.Tensor: collate_tensor_fn,
+    float: collate_float_fn,
+    int: collate_int_fn,
+    str: collate_str_fn,
+    bytes: collate_str_fn,
+}
 
 
 def default_convert(data: Any) -> Any:

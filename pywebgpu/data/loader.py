@@ -5,12 +5,9 @@ from __future__ import annotations
 import itertools
 import multiprocessing
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
-from pywebgpu.data import collate, dataset, sampler
-
-if TYPE_CHECKING:
-    from pywebgpu.tensor.tensor import Tensor
+from pywebgpu.data import collate, dataset, fetch, sampler
 
 _FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
 T_co = TypeVar("T_co", covariant=True)
@@ -62,7 +59,7 @@ class DataLoader(Generic[T_co]):
         self.persistent_workers = persistent_workers
         self.batch_size, self.drop_last = batch_size, drop_last
         self._choose_order(shuffle, sampler, batch_sampler)
-        batched = collate.default_collate if self._is_batched else collate.default_convert
+        batched = collate.default_collate if self._auto_collation else collate.default_convert
         self.collate_fn = batched if collate_fn is None else collate_fn
         self._initialized = True
 
@@ -72,22 +69,34 @@ class DataLoader(Generic[T_co]):
         super().__setattr__(name, value)
 
     def __iter__(self) -> Iterator[Any]:
-        if isinstance(self.dataset, dataset.IterableDataset):
-            return self._iterate_stream(iter(self.dataset))
-        return self._iterate_indices()
+        return self._get_iterator()
+
+    def _get_iterator(self) -> fetch._BaseDataLoaderIter:
+        several = self.num_workers > 0  # Programs may look at the class; all is fetched here.
+        return (fetch._MultiProcessingDataLoaderIter if several else fetch._SingleProcessDataLoaderIter)(self)
 
     def __len__(self) -> int:
         """The number of batches. Raises: TypeError when the dataset or the sampler has no length."""
         if not isinstance(self.dataset, dataset.IterableDataset):
-            return len(cast(Sized, self.batch_sampler if self._is_batched else self.sampler))
+            return len(cast(Sized, self.batch_sampler if self._auto_collation else self.sampler))
         n_examples = len(cast(Sized, self.dataset))
         if self.batch_size is None:
             return n_examples
         return n_examples // self.batch_size if self.drop_last else -(-n_examples // self.batch_size)
 
     @property
-    def _is_batched(self) -> bool:
+    def _auto_collation(self) -> bool:
         return self.batch_sampler is not None
+
+    @property
+    def _index_sampler(self) -> Any:
+        """What gives the numbers of each batch, or of each example where there are no batches."""
+        return self.sampler if self.batch_sampler is None else self.batch_sampler
+
+    @property
+    def _dataset_kind(self) -> int:
+        is_stream = isinstance(self.dataset, dataset.IterableDataset)
+        return fetch._DatasetKind.Iterable if is_stream else fetch._DatasetKind.Map
 
     def _choose_order(
         self, shuffle: bool | None, given: Iterable[Any] | None, batches: Iterable[Sequence[Any]] | None
@@ -118,30 +127,6 @@ class DataLoader(Generic[T_co]):
         if batches is None and self.batch_size is not None:
             batches = sampler.BatchSampler(given, self.batch_size, self.drop_last)
         self.sampler, self.batch_sampler = given, batches
-
-    def _iterate_stream(self, examples: Iterator[Any]) -> Iterator[Any]:
-        if self.batch_size is None:
-            yield from map(self.collate_fn, examples)
-            return
-        for batch in iter(lambda: list(itertools.islice(examples, self.batch_size)), []):
-            if len(batch) == self.batch_size or not self.drop_last:
-                yield self.collate_fn(batch)
-
-    def _iterate_indices(self) -> Iterator[Any]:
-        if self.batch_sampler is None:
-            for index in self.sampler:
-                yield self.collate_fn(self.dataset[index])
-            return
-        for indices in self.batch_sampler:
-            yield self._batch(list(indices))
-
-    def _batch(self, indices: list[Any]) -> object:
-        if self.collate_fn is collate.default_collate:
-            whole = _rows_at_once(self.dataset, indices)
-            if whole is not None:
-                return whole
-        many = getattr(self.dataset, "__getitems__", None)
-        return self.collate_fn(many(indices) if many is not None else [self.dataset[index] for index in indices])
 
 
 def _check_workers(number: int, timeout: float, prefetch: int | None, persistent: bool, context: object) -> None:
@@ -174,11 +159,3 @@ def _check_workers(number: int, timeout: float, prefetch: int | None, persistent
 def get_worker_info() -> None:
     """None, because there are no worker processes."""
     return
-
-
-def _rows_at_once(source: object, indices: list[Any]) -> list[Tensor] | None:
-    """A batch of a TensorDataset, or of a subset of one, gathered as a whole; None for other datasets."""
-    while type(source) is dataset.Subset:
-        indices = [source.indices[index] for index in indices]
-        source = source.dataset
-    return source.batch(indices) if type(source) is dataset.TensorDataset else None

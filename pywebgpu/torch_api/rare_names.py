@@ -19,7 +19,6 @@ _HOMES = {
         grid_sampler grid_sampler_2d grid_sampler_3d native_batch_norm native_dropout native_group_norm
         native_layer_norm nuclear_norm segment_reduce slice_copy
     """,
-    "pywebgpu.torch_api.quantized": "qint32 qint8 quint2x4 quint4x2 quint8",
     "pywebgpu.torch_api.overrides": "DisableTorchFunction DisableTorchFunctionSubclass",
     "pywebgpu.signal.windows": "kaiser_window",
     "pywebgpu.sparse": "sparse_coo_tensor spmm",
@@ -38,6 +37,16 @@ _HOMES = {
         fill gradient hamming_window hann_window histogram histogramdd lgamma mvlgamma nonzero_static pdist qr
         renorm svd unravel_index vander
     """,
+    "pywebgpu.torch_api._check": """
+        _assert_async _check _check_index _check_is_size _check_not_implemented _check_tensor_all
+        _check_tensor_all_with _check_type _check_value _check_with
+    """,
     "pywebgpu.utils.dlpack": "from_dlpack to_dlpack",
 }
+_LISTS = "pywebgpu.torch_api._foreach"  # Its functions of lists are made from those of one tensor.
 NAMES = {name: home for home, names in _HOMES.items() for name in names.split()}
+
+
+def home(name: str) -> str:
+    """The module that has a name; "" where none has it."""
+    return _LISTS if name.startswith("_foreach_") else NAMES.get(name, "")

@@ -19,6 +19,9 @@ from pywebgpu.support import lazy
 if TYPE_CHECKING:
     Global = type[object] | Callable[..., object]
 
+DEFAULT_PROTOCOL, STORAGE_KEY_SEPARATOR = 2, ","
+FileLike = str | os.PathLike[str] | BinaryIO
+MAP_LOCATION = Callable[[object, str], object] | devices.device | str | dict[str, str] | None
 MAP_SHARED, MAP_PRIVATE = 1, 2  # as of mmap, which a page's Python lacks
 
 

@@ -20,7 +20,8 @@ _COMPILED = "it is inside of PyTorch's compiler: torch.compile captures steps by
 _INSIDE = "it is a private module of PyTorch's: use the public functions"
 # Modules of the torch namespace: why they are not here, and what is near.
 REASONS = {
-    **dict.fromkeys(("_dynamo", "_functorch", "_inductor", "_higher_order_ops", "_lazy", "_prims"), _COMPILED),
+    **dict.fromkeys(("_dynamo", "_functorch", "_inductor", "_higher_order_ops"), _COMPILED),
+    **dict.fromkeys(("_guards", "_lazy", "_prims"), _COMPILED),
     **dict.fromkeys(("_library", "_logging", "_ops", "_prims_common", "_refs", "_subclasses", "_utils"), _INSIDE),
     "_utils_internal": _INSIDE,
     "ao": "models are not quantised here",
@@ -56,14 +57,16 @@ REASONS = {
 }
 # Submodules of what is here, whose names stand in the module above them.
 INSIDE = {
+    "distributed": "algorithms autograd checkpoint constants device_mesh distributed_c10d elastic fsdp launch launcher "
+    "nn optim pipelining remote_device rendezvous rpc run tensor utils _composable _functional_collectives _tensor",
+    "distributed.fsdp": "api fully_sharded_data_parallel sharded_grad_scaler wrap",
+    "distributed.tensor": "debug device_mesh experimental parallel placement_types",
     "accelerator": "graphs memory",
     "amp": "autocast_mode grad_scaler",
-    "autograd._functions": "tensor utils",
-    "nn.parallel._functions": "",
-    "autograd": "_functions anomaly_mode forward_ad function functional grad_mode gradcheck graph profiler "
-    "profiler_legacy profiler_util variable",
-    "_C": "_functorch _profiler",
-    "_dynamo": "config trace_rules utils test_case",
+    "autograd": "anomaly_mode forward_ad function functional grad_mode gradcheck graph profiler profiler_legacy "
+    "profiler_util variable",
+    "_C": "_distributed_c10d _functorch _nn _profiler",
+    "_dynamo": "_trace_wrapped_higher_order_op decorators eval_frame exc external_utils trace_rules utils test_case",
     "_functorch": "eager_transforms make_functional utils vmap",
     "_higher_order_ops": "cond invoke_subgraph",
     "_inductor": "config test_case utils",
@@ -93,30 +96,20 @@ INSIDE = {
     "optim": "adadelta adagrad adam adamax adamw asgd lbfgs lr_scheduler nadam optimizer radam rmsprop rprop sgd "
     "sparse_adam swa_utils",
     "profiler": "itt profiler python_tracer",
-    "utils": "_content_store _cxx_pytree _foreach_utils _mode_utils _python_dispatch _triton backcompat "
+    "utils": "_contextlib _content_store _cxx_pytree _foreach_utils _mode_utils _python_dispatch _triton backcompat "
     "backend_registration benchmark bundled_inputs checkpoint collect_env cpp_backtrace "
     "cpp_extension data debug_log deterministic dlpack file_baton flop_counter hipify hooks jit mkldnn "
     "mobile_optimizer model_dump model_zoo module_tracker serialization show_pickle tensorboard throughput_benchmark "
     "viz weak",
     "signal.windows": "windows",
-    "utils.data": "backward_compatibility dataloader dataset datapipes distributed graph graph_settings sampler",
+    "utils.data": "_utils backward_compatibility dataloader dataset datapipes distributed graph graph_settings sampler",
     "nn.utils": "clip_grad convert_parameters fusion init memory_format parametrizations parametrize prune rnn "
     "spectral_norm stateless weight_norm",
     "nn.modules": "activation adaptive batchnorm channelshuffle container conv distance dropout flatten fold "
     "instancenorm lazy linear linear_cross_entropy linear_cross_entropy_options loss module normalization padding "
     "pixelshuffle pooling rnn sparse transformer upsampling utils",
-    "nn.parallel": "_functions comm data_parallel distributed parallel_apply replicate scatter_gather",
+    "nn.parallel": "comm data_parallel distributed parallel_apply replicate scatter_gather",
 }  # fmt: skip
-
-
-class _Unchanged(contextlib.ContextDecorator):
-    """Settings of a compiler that is not here, as a context and a decorator: they change nothing."""
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *error: object) -> None:
-        pass
 
 
 def _refusing(path: str) -> Callable[..., NoReturn]:
@@ -130,12 +123,6 @@ def _refusing(path: str) -> Callable[..., NoReturn]:
 
 # What programs ask before they use a module, and what holds here.
 ANSWERS: dict[str, Any] = {
-    "_dynamo.config.suppress_errors": False,
-    "_dynamo.config.dynamic_shapes": True,
-    "_dynamo.config.inline_inbuilt_nn_modules": True,
-    "_dynamo.config.patch": lambda *changes, **options: _Unchanged(),
-    "_inductor.config.patch": lambda *changes, **options: _Unchanged(),
-    "_dynamo.reset": lambda: None,
     "_dynamo.trace_rules._as_posix_path": lambda path: path.replace("\\", "/"),
     "_inductor.utils.GPU_TYPES": ["cuda", "xpu"],
     "_logging.scribe.open_source_signpost": lambda subsystem, name, parameters: None,
@@ -145,6 +132,9 @@ ANSWERS: dict[str, Any] = {
     "utils._foreach_utils._get_fused_kernels_supported_devices": lambda: ["cpu", "cuda", "mps", "xpu"],
     "cuda.jiterator._create_jit_fn": lambda code_string, **options: _refusing("cuda.jiterator"),
     "cuda.jiterator._create_multi_output_jit_fn": lambda code_string, num_outputs, **opts: _refusing("cuda.jiterator"),
+    "autograd._profiler_enabled": lambda: False,
+    "autograd._disable_profiler": lambda: None,
+    "nn.modules.module._EXTRA_STATE_KEY_SUFFIX": "_extra_state",
     "distributed.is_available": lambda: False,
     "distributed.is_initialized": lambda: False,
     "distributed.is_torchelastic_launched": lambda: False,
@@ -189,12 +179,7 @@ ANSWERS: dict[str, Any] = {
     "types.Number": int | float | bool,
     # Backward runs in the thread that calls it.
     "autograd.set_multithreading_enabled": lambda mode: contextlib.nullcontext(),
-    "profiler.itt.is_available": lambda: False,
     "profiler.kineto_available": lambda: False,
-    "._running_with_deploy": lambda: False,
-    "._nnpack_available": lambda: False,
-    "._disable_dynamo": lambda fn=None, recursive=True: fn or (lambda inner: inner),
-    "autograd.kineto_available": lambda: False,
     ".is_distributed": lambda input: False,
     "Tensor.is_distributed": lambda: False,
     "Tensor.volatile": False,
@@ -206,6 +191,9 @@ class Absent:
 
     def __new__(cls, *args: Any, **options: Any) -> NoReturn:
         raise NotImplementedError(cls.__doc__)
+
+    def __class_getitem__(cls, parameters: object) -> type[Absent]:
+        return cls
 
 
 class StandIn(types.ModuleType):
@@ -303,6 +291,10 @@ def _elsewhere(path: str, name: str) -> object:
         return own if name == "record_function" else _older(own)
     if path.startswith("nn.parallel") and name == "DataParallel":
         return importlib.import_module("pywebgpu.nn").DataParallel
+    if path == "multiprocessing" and not name.startswith("_"):  # PyTorch has all of Python's names there.
+        return getattr(importlib.import_module("multiprocessing"), name, None)
+    if path == "_C._nn" and not name.startswith("_"):
+        return getattr(importlib.import_module("pywebgpu.nn.functional"), name, None)
     places = [path.rsplit(".", n)[0] for n in range(1, path.count(".") + 1)] + [""]
     for place in places:
         holder = importlib.import_module(f"pywebgpu.{place}".rstrip(".")) if _is_here(place) else None

@@ -6,7 +6,7 @@ None is a leaf; the keys of a dict keep their order.
 from __future__ import annotations
 
 import functools
-from collections import OrderedDict, defaultdict, deque
+from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
@@ -249,12 +249,48 @@ def _kind(tree: PyTree) -> type | None:
     return _NamedTuple if is_namedtuple_class(kind) else None
 
 
+def _private_names() -> dict[str, Callable[..., Any]]:
+    """How containers of Python's classes are taken apart, by PyTorch's names: `_dict_flatten` ..."""
+    names: dict[str, Callable[..., Any]] = {}
+    for kind, node in SUPPORTED_NODES.items():
+        stem = "namedtuple" if kind is _NamedTuple else kind.__name__.lower()
+        names |= {f"_{stem}_flatten": node.flatten_fn, f"_{stem}_unflatten": node.unflatten_fn}
+        if node.flatten_with_keys_fn is not None:
+            names[f"_{stem}_flatten_with_keys"] = node.flatten_with_keys_fn
+    return names
+
+
+globals().update(_private_names())
+
+
+def is_structseq_class(cls: type) -> bool:
+    """Whether it is a class of C's tuples with names, as time.struct_time."""
+    return issubclass(cls, tuple) and isinstance(getattr(cls, "n_sequence_fields", None), int)
+
+
+def is_structseq_instance(obj: object) -> bool:
+    return is_structseq_class(type(obj))
+
+
+def is_structseq(obj: object) -> bool:
+    """Whether it is such a tuple, or a class of them."""
+    return is_structseq_class(obj if isinstance(obj, type) else type(obj))
+
+
+def _get_node_type(tree: PyTree) -> Any:
+    """What a container is registered as; its class where it is a leaf."""
+    return namedtuple if is_namedtuple_class(type(tree)) else type(tree)
+
+
 # Leaves
 
 
 def tree_is_leaf(tree: PyTree, is_leaf: IsLeaf | None = None) -> bool:
     """Whether a tree is a leaf by itself."""
     return (is_leaf is not None and is_leaf(tree)) or _kind(tree) is None
+
+
+_is_leaf = tree_is_leaf
 
 
 def tree_flatten(tree: PyTree, is_leaf: IsLeaf | None = None) -> tuple[list[Any], TreeSpec]:
