@@ -14,6 +14,7 @@ opdb        PyTorch's own samples, into docs/conformance.md: [--device webgpu] [
 torch       PyTorch's own unit tests, unmodified, into docs/conformance.md: [FILES] [--device webgpu] [--reference]
 threads     20 threads that train side by side, 1,000 steps each, on device cpu: [--device webgpu] [--steps 1000]
 scripts     twelve programs as people write them, under PyTorch and here: [--device webgpu]
+libraries   libraries written for PyTorch, unmodified, here and under PyTorch: [NAME ...] [--device cpu] [--write]
 loops       training loops as people write them, timed on device cpu next to PyTorch: [NAME ...]
 names       which public names of PyTorch are here, and why others are not
 soak        3,000 training steps in a host, with flat memory: [--host node] [--steps 3000 | --shapes 500]
@@ -162,6 +163,10 @@ def loops(arguments: list[str]) -> bool:
     return run([sys.executable, "-m", "tests.loops.command", *arguments])
 
 
+def libraries(arguments: list[str]) -> bool:
+    return run([sys.executable, "-m", "tests.libraries.command", *arguments])
+
+
 def names(arguments: list[str]) -> bool:
     return run([sys.executable, "-m", "tests.names", *arguments])
 
@@ -240,6 +245,7 @@ STAGES: dict[str, Stage] = {
     "opdb": opdb,
     "torch": upstream,
     "scripts": scripts,
+    "libraries": libraries,
     "loops": loops,
     "names": names,
     "soak": soak,

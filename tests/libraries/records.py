@@ -1,0 +1,72 @@
+"""Libraries written for PyTorch: what is installed of each, and the scripts that use it as its first pages say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+# What several of them need; none of it needs PyTorch.
+_COMMON = (
+    "numpy==2.4.6 scipy==1.17.1 scikit-learn==1.9.1 pandas==3.1.1 pillow==13.0.0 regex requests tqdm pyyaml packaging "
+    "filelock huggingface_hub==2.4.0 fsspec psutil sympy networkx jinja2 typing_extensions matplotlib "
+    "importlib_metadata setuptools"
+)
+COMMON = _COMMON.split()
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """A distribution, without what it depends on.
+
+    versions: those that are installed. needs: pure distributions besides COMMON. scripts: its programs in scripts/,
+    `use_` and its name if empty: a script of the library's own name would hide it. advice: where a part fails.
+    """
+
+    name: str
+    versions: str
+    needs: str = ""
+    scripts: tuple[str, ...] = ()
+    webgpu: bool = False
+    advice: str = ""
+
+    @property
+    def programs(self) -> tuple[str, ...]:
+        return self.scripts or (f"use_{self.name.replace('-', '_').lower()}",)
+
+
+TRANSFORMERS = ("transformers_models", "transformers_generate", "transformers_files", "transformers_trainer")
+LIBRARIES = (
+    Library("transformers", ">=5.24,<5.25", scripts=(*TRANSFORMERS, "transformers_pipelines"), webgpu=True),
+    Library("tokenizers", ">=0.23,<0.24"),
+    Library("safetensors", ">=0.8,<0.9"),
+    Library("accelerate", ">=1.15,<1.16"),
+    Library("peft", ">=0.21,<0.22"),
+    Library("diffusers", ">=0.42,<0.43"),
+    Library("sentence-transformers", ">=6.2,<6.3"),
+    Library("torchmetrics", ">=1.9,<1.10", "lightning-utilities==0.15.3"),
+    Library("lightning", ">=2.6.6,<2.7", "lightning-utilities==0.15.3 pytorch-lightning==2.6.6"),
+    Library("skorch", ">=1.4,<1.5", "tabulate"),
+    Library("pyro-ppl", ">=1.9.2,<1.10", "pyro-api==0.1.2 opt_einsum", scripts=("use_pyro",)),
+    Library("gpytorch", ">=1.15,<1.16", "linear_operator==0.6.1 jaxtyping wadler_lindig"),
+    Library("linear_operator", ">=0.6.1,<0.7", "jaxtyping wadler_lindig"),
+    Library("tensordict", ">=0.15,<0.16", "pyvers orjson cloudpickle"),
+    Library("fastai", ">=2.8.12,<2.9", "fastcore==2.2.41 fastprogress<1.1 fasttransform plum-dispatch<2.10 beartype"),
+    Library("einops", ">=0.8.2,<0.9", webgpu=True),
+    Library("torchdiffeq", ">=0.2.5,<0.3"),
+    Library("kornia", ">=0.9,<0.10", "kornia_rs"),
+    Library("pytorch-metric-learning", ">=2.9,<2.10"),
+    Library("pytorch-ignite", ">=0.5.5,<0.6", scripts=("use_ignite",)),
+    Library("captum", ">=0.9,<0.10"),
+    Library("botorch", ">=0.18,<0.19", "pyre-extensions typing_inspect mypy_extensions multipledispatch threadpoolctl"),
+    Library("entmax", ">=1.3,<1.4"),
+    Library("x-transformers", ">=2.31,<2.32", "loguru einx frozendict"),
+    Library("vit-pytorch", ">=1.26,<1.27"),
+    Library("rotary-embedding-torch", ">=0.9,<0.10"),
+    Library("lion-pytorch", ">=0.2.5,<0.3"),
+    Library("torchinfo", ">=1.8,<1.9"),
+    Library("torchsde", ">=0.2.6,<0.3", "trampoline"),
+    Library("monai", ">=1.6,<1.7"),
+    Library("segmentation_models_pytorch", ">=0.6,<0.7", "timm"),
+    Library("stable_baselines3", ">=2.9,<2.10", "gymnasium farama-notifications cloudpickle"),
+    Library("schedulefree", ">=1.4,<1.5"),
+    Library("ema-pytorch", ">=0.8,<0.9"),
+)
