@@ -153,6 +153,12 @@ BY_NAME = {dtype.name: dtype for dtype in ALL}
 _UNSIGNED = (uint16, uint32, uint64)  # which hold values, and have no rules of their own
 
 
+def check_held(dtype: DType | None) -> None:
+    """Raises NotImplementedError for a dtype that no tensor has."""
+    if dtype is not None and dtype.family == "quantized":
+        raise NotImplementedError(f"there are no tensors of {dtype} here: models are not quantised")
+
+
 def promote(a: DType, b: DType) -> DType:
     """The dtype of a op b for two tensors of one rank class, as torch.promote_types."""
     if a is b:

@@ -28,7 +28,7 @@ from pywebgpu.composites import (
     scan,
     scattering,
 )  # fmt: skip
-from pywebgpu.ops import pointwise
+from pywebgpu.ir.surface import RECORDS
 
 
 class Rule(Enum):
@@ -55,15 +55,14 @@ LOSSES = (
 )  # fmt: skip
 
 GPU: Table = {
+    **{source: Rule[surface.autocast] for source, surface in RECORDS.items() if surface.autocast},
     **dict.fromkeys(PRODUCTS, Rule.LOWER),
     **dict.fromkeys((linear.mv, linear.addmv, linear.addr, einsum.einsum), Rule.LOWER),
     **dict.fromkeys((recurrent.layer, recurrent.cell), Rule.LOWER),
     **dict.fromkeys(LOSSES, Rule.FLOAT32),
     **dict.fromkeys(
         (
-            pointwise.acos, pointwise.asin, pointwise.cosh, pointwise.erfinv, pointwise.exp, pointwise.expm1,
-            pointwise.log, pointwise.log1p, pointwise.reciprocal, pointwise.rsqrt, pointwise.sinh, pointwise.tan,
-            elementwise.log2, elementwise.log10, elementwise.pow_, activation.softplus, reduce.norm, reduce.logsumexp,
+            elementwise.pow_, activation.softplus, reduce.norm, reduce.logsumexp,
             normalize.layer_norm, normalize.group_norm, normalize.rms_norm, distance.cosine_similarity,
             resample.interpolate,
         ),

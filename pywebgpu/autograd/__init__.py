@@ -1,5 +1,6 @@
 """Gradients as users ask for them and write them: backward, grad, Function, gradcheck, jacobian."""
 
+from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
 
@@ -15,7 +16,7 @@ from pywebgpu.tensor.tensor import Tensor
 
 def _part(name: str) -> ModuleType | None:
     """A module of PyTorch's autograd that few programs name; None where there is none."""
-    return None if name.startswith("_") else import_module("pywebgpu.torch_api.stand_ins").module(f"autograd.{name}")
+    return None if name.startswith("__") else import_module("pywebgpu.torch_api.stand_ins").module(f"autograd.{name}")
 
 
 __getattr__, __dir__, _ = _names(__name__, {}, _part)
@@ -24,6 +25,11 @@ __all__ = [
     "grad", "gradcheck", "gradgradcheck", "inference_mode", "is_grad_enabled", "no_grad", "once_differentiable",
     "set_detect_anomaly", "set_grad_enabled",
 ]  # fmt: skip
+
+
+def _calculate_shape(output: Tensor, grad: Tensor, is_grads_batched: bool) -> tuple[Sequence[int], Sequence[int]]:
+    """The shapes of an output and of its gradient; of a batch of gradients, that of one."""
+    return output.shape, grad.shape[1:] if is_grads_batched else grad.shape
 
 
 def Variable(data: Tensor, requires_grad: bool = False, volatile: bool = False) -> Tensor:

@@ -267,6 +267,34 @@ class _Call:
         return arithmetic.broadcast_to(movement.reshape(folded, shape=spec.shape), spec.shape)
 
 
+class InplaceFunction(Function):
+    """The older name of Function for what writes into its inputs."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        self.inplace = inplace
+
+
+def _nested_map(
+    condition: Callable[[Any], bool], fn: Callable[[Any], Any], condition_msg: str | None = None
+) -> Callable[[Any], Any]:
+    """A function of a nest that calls fn with each leaf for which a condition holds. Raises ValueError for others."""
+
+    def mapped(value: Any) -> Any:
+        if condition(value):
+            return fn(value)
+        if value is None:
+            return None
+        if isinstance(value, list | tuple):
+            parts = [mapped(part) for part in value]
+            return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+        if isinstance(value, dict):
+            return {key: mapped(part) for key, part in value.items()}
+        known = f". Accepted types: {condition_msg}, or lists/tuples of them" if condition_msg else ""
+        raise ValueError(f"Auto nesting doesn't know how to process an input object of type {type(value)}{known}")
+
+    return mapped
+
+
 def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
     """Decorates backward: its result cannot be differentiated again, and trying to is an error."""
 

@@ -12,6 +12,7 @@ from pywebgpu.composites import wide
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import DTypeError
 from pywebgpu.ir.graph import Node, Pointwise, Spec, host
+from pywebgpu.ir.surface import Takes, shown
 from pywebgpu.ops import pointwise, reduction
 from pywebgpu.step_capture import free_number
 from pywebgpu.step_capture.free_number import FREE, Number, fixed, plain
@@ -271,6 +272,7 @@ def _is_bool(x: Operand) -> bool:
     return x.spec.dtype is dtypes.bool_ if isinstance(x, Node) else isinstance(x, bool)
 
 
+@shown("mul multiply", Takes.BINARY)
 def mul(a: Operand, b: Operand) -> Node:
     dtype = result_type(a, b)
     return binary(pointwise.bitwise_and if dtype is dtypes.bool_ else pointwise.mul, a, b, dtype)

@@ -13,6 +13,7 @@ from pywebgpu.composites import arithmetic, logic, precision
 from pywebgpu.composites.arithmetic import Operand
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.ir.graph import Node, Pointwise
+from pywebgpu.ir.surface import Takes, shown
 from pywebgpu.ops import clamping, pointwise
 from pywebgpu.step_capture.free_number import Number
 from pywebgpu.support import numbers
@@ -20,6 +21,7 @@ from pywebgpu.support import numbers
 # One argument
 
 
+@shown("neg negative", Takes.UNARY)
 def neg(x: Node) -> Node:
     if x.spec.dtype is dtypes.bool_:
         raise RuntimeError(
@@ -29,6 +31,7 @@ def neg(x: Node) -> Node:
     return pointwise.neg(x)
 
 
+@shown("abs absolute", Takes.UNARY)
 def abs_(x: Node) -> Node:
     if x.spec.dtype is dtypes.bool_:
         raise NotImplementedError("\"abs_cpu\" not implemented for 'Bool'")
@@ -38,6 +41,7 @@ def abs_(x: Node) -> Node:
     return pointwise.abs_(x)
 
 
+@shown("sign", Takes.UNARY)
 def sign(x: Node) -> Node:
     if x.spec.dtype.part is not None:
         raise NotImplementedError(
@@ -46,6 +50,7 @@ def sign(x: Node) -> Node:
     return pointwise.copy(x) if x.spec.dtype is dtypes.bool_ else pointwise.sign(x)
 
 
+@shown("relu", Takes.UNARY)
 def relu(x: Node) -> Node:
     arithmetic.require_field(clamping.relu, x.spec.dtype)
     if x.spec.dtype is dtypes.bool_:
@@ -71,12 +76,14 @@ def round_(x: Node, decimals: int = 0) -> Node:
     return arithmetic.cast(back(pointwise.round_(there(x, scale)), scale), dtype)
 
 
+@shown("frac", Takes.UNARY, grad_fn="frac")
 def frac(x: Node) -> Node:
     if x.spec.dtype.kind is not Kind.FLOAT:
         raise NotImplementedError(f'"frac_cpu" not implemented for {x.spec.dtype.title!r}')
     return pointwise.sub(x, pointwise.trunc(x))
 
 
+@shown("square", Takes.UNARY, grad_fn="pow")
 def square(x: Node) -> Node:
     x = arithmetic.cast(x, dtypes.int64) if x.spec.dtype is dtypes.bool_ else x
     return pointwise.mul(x, x)
@@ -87,14 +94,17 @@ def _scaled_log(x: Node, base: float) -> Node:
     return arithmetic.cast(pointwise.mul(pointwise.log(x), arithmetic.like(x, 1 / natural_log(base))), dtype)
 
 
+@shown("log2", Takes.UNARY, grad_fn="log2", autocast="FLOAT32")
 def log2(x: Node) -> Node:
     return _scaled_log(x, 2.0)
 
 
+@shown("log10", Takes.UNARY, autocast="FLOAT32")
 def log10(x: Node) -> Node:
     return _scaled_log(x, 10.0)
 
 
+@shown("exp2", Takes.UNARY, special="exp2", grad_fn="exp2")
 def exp2(x: Node) -> Node:
     dtype, (x,) = arithmetic.real(x)
     if x.spec.dtype.part is not None:
@@ -116,6 +126,7 @@ def logit(x: Node, eps: float | None = None) -> Node:
     return arithmetic.cast(logarithms().logit(x), dtype)
 
 
+@shown("sinc", Takes.UNARY, special="sinc", grad_fn="sinc")
 def sinc(x: Node) -> Node:
     """sin(pi x) / (pi x), 1 at 0."""
     dtype, (x,) = arithmetic.real(x)
@@ -134,11 +145,13 @@ def sigmoid_parts(x: Node) -> tuple[Node, Node]:
     return pointwise.where(below, x, zero), pointwise.log1p(pointwise.exp(pointwise.neg(size)))
 
 
+@shown("deg2rad", Takes.UNARY, grad_fn="deg2rad")
 def deg2rad(x: Node) -> Node:
     dtype, (x,) = arithmetic.real(x)
     return arithmetic.cast(pointwise.mul(x, arithmetic.like(x, pi / 180)), dtype)
 
 
+@shown("rad2deg", Takes.UNARY, grad_fn="rad2deg")
 def rad2deg(x: Node) -> Node:
     dtype, (x,) = arithmetic.real(x)
     return arithmetic.cast(pointwise.mul(x, arithmetic.like(x, 180 / pi)), dtype)
@@ -170,16 +183,19 @@ def rsub(a: Operand, b: Operand, alpha: Number = 1) -> Node:
     return arithmetic.sub(b, a, alpha)
 
 
+@shown("remainder", Takes.BINARY)
 def remainder(a: Operand, b: Operand) -> Node:
     """a mod b with the sign of b."""
     return _divided("remainder", pointwise.remainder, a, b)
 
 
+@shown("fmod", Takes.BINARY)
 def fmod(a: Operand, b: Operand) -> Node:
     """a mod b with the sign of a."""
     return _divided("fmod", pointwise.fmod, a, b)
 
 
+@shown("floor_divide", Takes.BINARY, grad_fn="floor_divide")
 def floor_divide(a: Operand, b: Operand) -> Node:
     dtype = arithmetic.result_type(a, b)
     if dtype is dtypes.bool_:
@@ -262,30 +278,35 @@ def float_power(a: Operand, b: Operand) -> Node:
     return arithmetic.binary(pointwise.pow_, a, b, dtypes.complex128 if is_complex else dtypes.float64)
 
 
+@shown("ldexp", Takes.PAIR)
 def ldexp(a: Operand, b: Operand) -> Node:
     """a times 2 to the power b."""
     dtype, (x, y) = arithmetic.real(a, b)
     return arithmetic.cast(pointwise.mul(x, pointwise.pow_(arithmetic.like(y, 2.0), y)), dtype)
 
 
+@shown("fmax", Takes.PAIR, in_place=False, grad_fn="fmax")
 def fmax(a: Operand, b: Operand) -> Node:
     """The larger one; the number where the other is NaN."""
     x, y = arithmetic.together(a, b)
     return pointwise.where(pointwise.bitwise_or(pointwise.ge(x, y), logic.isnan(y)), x, y)
 
 
+@shown("fmin", Takes.PAIR, in_place=False, grad_fn="fmin")
 def fmin(a: Operand, b: Operand) -> Node:
     """The smaller one; the number where the other is NaN."""
     x, y = arithmetic.together(a, b)
     return pointwise.where(pointwise.bitwise_or(pointwise.le(x, y), logic.isnan(y)), x, y)
 
 
+@shown("atan2 arctan2", Takes.PAIR, grad_fn="atan2")
 def atan2(a: Operand, b: Operand) -> Node:
     dtype, (x, y) = arithmetic.real(a, b)
     arithmetic.require_field(pointwise.atan2, dtype)
     return arithmetic.cast(pointwise.atan2(x, y), dtype)
 
 
+@shown("hypot", Takes.PAIR, grad_fn="hypot")
 def hypot(a: Operand, b: Operand) -> Node:
     dtype, (x, y) = arithmetic.real(a, b)
     arithmetic.require_field(pointwise.hypot, dtype)
@@ -293,6 +314,7 @@ def hypot(a: Operand, b: Operand) -> Node:
     return arithmetic.cast(pointwise.hypot(x, y), dtype)
 
 
+@shown("copysign", Takes.BINARY, grad_fn="copysign")
 def copysign(a: Operand, b: Operand) -> Node:
     """The size of a with the sign of b."""
     dtype, (x, y) = arithmetic.real(a, b)
@@ -311,12 +333,14 @@ def heaviside(a: Node, values: Node) -> Node:
     return pointwise.where(pointwise.eq(x, zero), at_zero, step)
 
 
+@shown("xlogy", Takes.BINARY, special="xlogy", grad_fn="xlogy")
 def xlogy(a: Operand, b: Operand) -> Node:
     """a log(b), which is 0 where a is 0 and b is not NaN."""
     dtype, (x, y) = arithmetic.real(a, b)
     return arithmetic.cast(logarithms().xlogy(x, y), dtype)
 
 
+@shown("logaddexp", Takes.PAIR, in_place=False, grad_fn="logaddexp")
 def logaddexp(a: Operand, b: Operand, base: float | None = None) -> Node:
     """log(exp(a) + exp(b)), or the same with powers and logarithm of `base`."""
     _require_real("logaddexp", a, b)

@@ -5,6 +5,7 @@ from math import pi, sqrt
 from pywebgpu import dtypes
 from pywebgpu.composites import arithmetic
 from pywebgpu.ir.graph import Node
+from pywebgpu.ir.surface import Takes, shown
 from pywebgpu.ops import pointwise
 
 # Of y = 4 / (4 + x) in [0, 1].
@@ -16,6 +17,7 @@ MOST = 1e4  # exp(MOST^2) is infinity.
 NEAR, TERMS = 2.0, 40  # From NEAR on so many terms of the continued fraction give all digits of a float64.
 
 
+@shown("erfc", Takes.UNARY, special="erfc", grad_fn="erfc")
 def erfc(x: Node) -> Node:
     """1 - erf(x), with all its digits where that is small."""
     dtype, (x,) = arithmetic.real(x)

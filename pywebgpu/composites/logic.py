@@ -5,9 +5,11 @@ from pywebgpu.composites import arithmetic
 from pywebgpu.composites.arithmetic import Operand
 from pywebgpu.dtypes import Kind
 from pywebgpu.ir.graph import Node, Pointwise
+from pywebgpu.ir.surface import Takes, shown
 from pywebgpu.ops import pointwise
 
 
+@shown("signbit", Takes.UNARY, in_place=False)
 def signbit(x: Node) -> Node:
     arithmetic.require_field(pointwise.sign, x.spec.dtype)
     if x.spec.dtype.kind is Kind.FLOAT:
@@ -15,28 +17,33 @@ def signbit(x: Node) -> Node:
     return pointwise.lt(x, arithmetic.like(x, 0))
 
 
+@shown("isnan", Takes.UNARY, in_place=False)
 def isnan(x: Node) -> Node:
     if x.spec.dtype.kind is Kind.FLOAT:
         return pointwise.isnan(x)
     return pointwise.ne(x, x)
 
 
+@shown("isinf", Takes.UNARY, in_place=False)
 def isinf(x: Node) -> Node:
     if x.spec.dtype.kind is Kind.FLOAT:
         return pointwise.isinf(x)
     return pointwise.ne(x, x)
 
 
+@shown("isfinite", Takes.UNARY, in_place=False)
 def isfinite(x: Node) -> Node:
     if x.spec.dtype.kind is Kind.FLOAT:
         return pointwise.bitwise_not(pointwise.bitwise_or(pointwise.isnan(x), pointwise.isinf(x)))
     return pointwise.eq(x, x)
 
 
+@shown("isposinf", Takes.UNARY, in_place=False)
 def isposinf(x: Node) -> Node:
     return _infinite(x, pointwise.gt)
 
 
+@shown("isneginf", Takes.UNARY, in_place=False)
 def isneginf(x: Node) -> Node:
     return _infinite(x, pointwise.lt)
 
@@ -44,6 +51,7 @@ def isneginf(x: Node) -> Node:
 # Comparison and logic
 
 
+@shown("logical_not", Takes.UNARY)
 def logical_not(x: Node) -> Node:
     return pointwise.bitwise_not(arithmetic.cast(x, dtypes.bool_))
 
@@ -59,6 +67,7 @@ def bitwise(op: Pointwise, a: Operand, b: Operand) -> Node:
     return arithmetic.binary(op, a, b, dtype)
 
 
+@shown("bitwise_not", Takes.UNARY)
 def bitwise_not(x: Node) -> Node:
     if x.spec.dtype.kind is Kind.FLOAT:
         raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")

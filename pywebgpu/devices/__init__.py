@@ -24,6 +24,11 @@ _MODULES = {
     "null": "null",
     "webgpu": "bridged" if sys.platform == "emscripten" else "native",
 }
+# PyTorch's other devices have names, and can be compared; nothing lies on them.
+_OTHERS = frozenset(
+    ["cuda", "hip", "hpu", "ipu", "lazy", "maia", "mps", "mtia", "privateuseone", "vulkan", "xla", "xpu"]
+)
+_HINT = '; the GPU is "webgpu" here, and "cuda" too in `python -m pywebgpu run SCRIPT`'
 adopted: dict[str, str] = {}  # names that stand for a kind of device: "cuda" where a program of PyTorch runs
 _asked: list[Callable[[], None]] = []
 _open: dict[str, Device] = {}
@@ -32,7 +37,7 @@ _opening = threading.RLock()
 
 class device:
     """Names a device: `device("webgpu")`, `device("webgpu", 1)`, `device(1)`, `device("cpu")`. Raises RuntimeError for
-    others."""
+    what PyTorch has no such name for; those that are not here are refused where tensors shall lie on them."""
 
     __slots__ = ("index", "type")
 
@@ -42,10 +47,9 @@ class device:
                 raise RuntimeError("Device index must not be negative")
             type = f"{'cuda' if 'cuda' in adopted else 'webgpu'}:{type}"
         name, _, number = str(type).partition(":")
-        if name not in _MODULES:
+        if name not in _MODULES and name not in _OTHERS:
             known = f"Expected one of {', '.join(_MODULES)} device type at start of device string: {type}"
-            other = '; the GPU is "webgpu" here, and "cuda" too in `python -m pywebgpu run SCRIPT`'
-            raise RuntimeError(known + other * (name in ("cuda", "mps", "xpu", "gpu")))
+            raise RuntimeError(known + _HINT * (name == "gpu"))
         if number and not number.isdecimal():
             raise RuntimeError(f"Invalid device string: '{type}'")
         self.type: str = name
@@ -107,7 +111,7 @@ def _opened(wanted: device, key: str) -> Device:
 def _is_first(wanted: device) -> bool:
     """Whether an index names the first device: there is one host, whatever its index. Raises RuntimeError for an
     adapter that is not there."""
-    if not wanted.index or wanted.type in ("cpu", "meta", "null"):
+    if not wanted.index or wanted.type in ("cpu", "meta", "null") or wanted.type not in _MODULES:
         return bool(wanted.index)
     is_single = sys.platform == "emscripten" or wanted.type in adopted
     count = 1 if is_single else len([one for one in adapters.adapters() if one.is_complete])
@@ -161,6 +165,8 @@ def _backend(kind: str) -> ModuleType:
     """The module of a kind of device. Raises DeviceError where it needs a package that is not installed."""
     if kind == "cpu" and sys.platform == "emscripten" and find_spec("numpy") is None:
         return import_module("pywebgpu.devices.cpu_storage")  # A page need not load cpu.py to learn that it cannot be.
+    if kind not in _MODULES:
+        raise RuntimeError(f"there is no device {kind}{_HINT}")
     try:
         return import_module(f"pywebgpu.devices.{_MODULES[kind]}")
     except ModuleNotFoundError as error:

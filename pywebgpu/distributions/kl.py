@@ -111,7 +111,7 @@ def _exponential(p: Distribution, q: Distribution) -> Tensor:
 
 
 @register_kl(ExponentialFamily, ExponentialFamily)
-def _bregman(p: Distribution, q: Distribution) -> Tensor:
+def _kl_expfamily_expfamily(p: Distribution, q: Distribution) -> Tensor:
     if type(p) is not type(q):
         raise NotImplementedError("The cross KL-divergence between different exponential families cannot be computed")
     own = [value.detach().requires_grad_() for value in p._natural_params]

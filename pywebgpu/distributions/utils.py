@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -61,29 +60,41 @@ def sum_rightmost(value: Tensor, dim: int) -> Tensor:
 _sum_rightmost = sum_rightmost  # An older name.
 
 
+def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
+    """The elements on and below a diagonal of square matrices (..., n, n), row by row: (..., count).
+
+    Raises: ValueError for a diagonal outside of the matrix.
+    """
+    size = mat.shape[-1]
+    if not -size <= diag < size:
+        raise ValueError(f"diag ({diag}) provided is outside [{-size}, {size - 1}].")
+    vector: Tensor = mat[..., _lower(size, diag, mat.device)]
+    return vector
+
+
 def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
-    """Vectors of D (D + 1) / 2 elements as lower triangular matrices, row by row. diag: the last filled diagonal."""
+    """The square matrices that have the elements (..., count) on and below a diagonal, row by row.
+
+    Raises: ValueError for a count that no size of matrix has.
+    """
     count = vec.shape[-1]
-    n = (-(1 + 2 * diag) + math.sqrt((1 + 2 * diag) ** 2 + 8 * count + 4 * abs(diag) * (diag + 1))) / 2
-    if round(n) != n:
+    root = ((1 + 2 * diag) ** 2 + 8 * count + 4 * abs(diag) * (diag + 1)) ** 0.5
+    size = round((root - 1 - 2 * diag) / 2)
+    mask = _lower(size, diag, vec.device)
+    if int(mask.sum()) != count:
         raise ValueError(
-            f"The size of last dimension is {count} which cannot be expressed as the lower triangular part of a square "
-            f"D x D matrix."
+            f"The size of last dimension is {count} which cannot be expressed as the lower triangular part of a "
+            "square D x D matrix."
         )
-    size = round(n)
-    rows, columns = torch.tril_indices(size, size, diag, device=vec.device)
-    matrix: Tensor = vec.new_zeros((*vec.shape[:-1], size, size))
-    matrix[..., rows, columns] = vec
+    matrix = vec.new_zeros((*vec.shape[:-1], size, size))
+    matrix[..., mask] = vec
     return matrix
 
 
-def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
-    """The lower triangles of matrices as vectors, row by row."""
-    n = mat.shape[-1]
-    if not -n <= diag < n:
-        raise ValueError(f"diag ({diag}) provided is outside [{-n}, {n - 1}].")
-    rows, columns = torch.tril_indices(n, n, diag, device=mat.device)
-    return mat[..., rows, columns]
+def _lower(size: int, diag: int, device: DeviceLike) -> Tensor:
+    """A mask of what is on and below a diagonal."""
+    mask: Tensor = torch.ones(size, size, dtype=torch.bool, device=device).tril(diag)
+    return mask
 
 
 class lazy_property:

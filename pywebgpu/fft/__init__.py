@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from pywebgpu.tensor.tensor import Tensor
     from pywebgpu.tensor.types import Made
 
+__all__ = [
+    "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2", "ifftn", "ifftshift",
+    "ihfft", "ihfft2", "ihfftn", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn",
+]  # fmt: skip
 Dims = int | Sequence[int] | None
 Rule = Callable[..., "Node"]  # (x, axes, sizes, norm, inverse=...): one of composites/fourier.py
 

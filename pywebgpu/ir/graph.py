@@ -18,6 +18,7 @@ from weakref import ref
 
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import DTypeError, ShapeError
+from pywebgpu.ir.surface import RECORDS, Surface
 from pywebgpu.step_capture.free_number import FreeNumber
 from pywebgpu.support.shapes import Shape
 from pywebgpu.support.symbolic import Sym
@@ -134,6 +135,11 @@ class Pointwise:
     domain: tuple[float, float] = (-3.0, 3.0)  # where tests draw their inputs
     edges: tuple[float, ...] = ()  # further inputs, for one-argument ops
     cost: int = 1  # rough number of arithmetic instructions
+    surface: Surface | None = None  # where a function of PyTorch's is this op alone
+
+    def __post_init__(self) -> None:
+        if self.surface is not None:
+            RECORDS[self] = self.surface
 
     def __call__(self, *inputs: Node, **attrs: Hashable) -> Node:
         spec = inputs[-1].spec

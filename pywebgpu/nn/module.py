@@ -10,6 +10,7 @@ from pywebgpu import devices, dtypes
 from pywebgpu.autodiff import grad_mode
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.ir.graph import thread_state, used
+from pywebgpu.nn.parameter import conversion
 from pywebgpu.nn.state import StateDict
 from pywebgpu.nn.tree import CALL_HOOKS, HOOKS
 from pywebgpu.step_capture import function
@@ -142,8 +143,11 @@ class Module(StateDict):
             for module in self.children():
                 module._apply(fn)
         with grad_mode.no_grad():
-            for parameter in self._parameters.values():
+            for name, parameter in tuple(self._parameters.items()):
                 if parameter is None:
+                    continue
+                if conversion.overwrites or conversion.swaps:
+                    import_module("pywebgpu.nn.exchange").replace(self, name, parameter, fn)
                     continue
                 parameter.data = fn(parameter.detach())
                 if parameter.grad is not None:

@@ -9,6 +9,15 @@ from pywebgpu.tensor import create, dispatch
 from pywebgpu.tensor.tensor import Tensor
 
 
+class _Conversion:
+    """How converting a module changes its parameters (torch.__future__): by new ones, by exchange, or in place."""
+
+    overwrites = swaps = False
+
+
+conversion = _Conversion()
+
+
 class Parameter(Tensor):
     """A tensor which a Module lists among its parameters when it becomes an attribute.
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any, NamedTuple
 
 from pywebgpu.autodiff import grad_mode
-from pywebgpu.nn.parameter import Parameter
+from pywebgpu.nn.parameter import Parameter, conversion
 from pywebgpu.nn.tree import ModuleTree
 from pywebgpu.tensor.grad_accumulator import RemovableHandle
 from pywebgpu.tensor.tensor import Tensor
@@ -210,6 +211,8 @@ class StateDict(ModuleTree):
                 f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, the shape in "
                 f"current model is {own.shape}."
             )
+        elif conversion.swaps:
+            import_module("pywebgpu.nn.exchange").load(key, own, value, assign, errors)
         elif not assign:
             if own.is_meta and not value.is_meta:
                 warnings.warn(_NO_OP.format(key), stacklevel=2)

@@ -14,6 +14,7 @@ from typing import Any
 from pywebgpu import dtypes
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.ir.graph import Generator, Node, Pointwise, Spec, thread_state
+from pywebgpu.ir.surface import Surface, Takes
 from pywebgpu.ops import special
 
 
@@ -179,6 +180,7 @@ maximum: Pointwise = Pointwise(
     reference="maximum",
     vjp=(lambda g, out, a, b: mul(g, _share(a, b)), lambda g, out, a, b: mul(g, _share(b, a))),
     cost=3,
+    surface=Surface("maximum", Takes.PAIR, in_place=False),
 )
 
 minimum: Pointwise = Pointwise(
@@ -187,6 +189,7 @@ minimum: Pointwise = Pointwise(
     reference="minimum",
     vjp=(lambda g, out, a, b: mul(g, _share(b, a)), lambda g, out, a, b: mul(g, _share(a, b))),
     cost=3,
+    surface=Surface("minimum", Takes.PAIR, in_place=False),
 )
 
 atan2: Pointwise = Pointwise(
@@ -224,7 +227,7 @@ def _share(a: Node, b: Node) -> Node:
 # Comparison and choice
 
 
-def _comparison(name: str, sign: str, ufunc: str) -> Pointwise:
+def _comparison(name: str, sign: str, ufunc: str, names: str) -> Pointwise:
     """Compilers assume that nothing is NaN, so its bits are asked for; no &&, a branch: drivers write out all paths."""
     integer = f"{{0}} {sign} {{1}}"
     floating = {
@@ -232,15 +235,16 @@ def _comparison(name: str, sign: str, ufunc: str) -> Pointwise:
         "!=": "p_isnan({0}) | p_isnan({1}) | ({0} != {1})",
     }.get(sign, f"!p_isnan({{0}}) & !p_isnan({{1}}) & ({integer})")
     wgsl = _by_kind(f"u32({floating})", f"u32({integer})")
-    return Pointwise(name, wgsl, ufunc, vjp=(None, None), result=_to_bool if sign in ("==", "!=") else dtypes.of_order)
+    result = _to_bool if sign in ("==", "!=") else dtypes.of_order
+    return Pointwise(name, wgsl, ufunc, vjp=(None, None), result=result, surface=Surface(names, Takes.BINARY))
 
 
-eq: Pointwise = _comparison("eq", "==", "equal")
-ne: Pointwise = _comparison("ne", "!=", "not_equal")
-lt: Pointwise = _comparison("lt", "<", "less")
-le: Pointwise = _comparison("le", "<=", "less_equal")
-gt: Pointwise = _comparison("gt", ">", "greater")
-ge: Pointwise = _comparison("ge", ">=", "greater_equal")
+eq: Pointwise = _comparison("eq", "==", "equal", "eq")
+ne: Pointwise = _comparison("ne", "!=", "not_equal", "ne not_equal")
+lt: Pointwise = _comparison("lt", "<", "less", "lt less")
+le: Pointwise = _comparison("le", "<=", "less_equal", "le less_equal")
+gt: Pointwise = _comparison("gt", ">", "greater", "gt greater")
+ge: Pointwise = _comparison("ge", ">=", "greater_equal", "ge greater_equal")
 
 where: Pointwise = Pointwise(
     "where",
@@ -257,9 +261,27 @@ where: Pointwise = Pointwise(
 isnan: Pointwise = Pointwise("isnan", "u32(p_isnan({0}))", "isnan", vjp=(None,), result=_to_bool, edges=(float("nan"),))
 isinf: Pointwise = Pointwise("isinf", "u32(p_isinf({0}))", "isinf", vjp=(None,), result=_to_bool, edges=(float("inf"),))
 
-bitwise_and: Pointwise = Pointwise("bitwise_and", "({0} & {1})", "bitwise_and", vjp=(None, None))
-bitwise_or: Pointwise = Pointwise("bitwise_or", "({0} | {1})", "bitwise_or", vjp=(None, None))
-bitwise_xor: Pointwise = Pointwise("bitwise_xor", "({0} ^ {1})", "bitwise_xor", vjp=(None, None))
+bitwise_and: Pointwise = Pointwise(
+    "bitwise_and",
+    "({0} & {1})",
+    "bitwise_and",
+    vjp=(None, None),
+    surface=Surface("bitwise_and", Takes.BITS),
+)
+bitwise_or: Pointwise = Pointwise(
+    "bitwise_or",
+    "({0} | {1})",
+    "bitwise_or",
+    vjp=(None, None),
+    surface=Surface("bitwise_or", Takes.BITS),
+)
+bitwise_xor: Pointwise = Pointwise(
+    "bitwise_xor",
+    "({0} ^ {1})",
+    "bitwise_xor",
+    vjp=(None, None),
+    surface=Surface("bitwise_xor", Takes.BITS),
+)
 bitwise_not: Pointwise = Pointwise(
     "bitwise_not",
     wgsl=lambda a: "(1u - {0})" if a is dtypes.bool_ else "(~{0})",
@@ -269,7 +291,8 @@ bitwise_not: Pointwise = Pointwise(
 
 
 def _shift(name: str, function: str, ufunc: str) -> Pointwise:
-    return Pointwise(name, lambda a, b: f"{function}_{b.compute}({{0}}, {{1}})", ufunc, vjp=(None, None))
+    wgsl = lambda a, b: f"{function}_{b.compute}({{0}}, {{1}})"  # noqa: E731 - part of a record
+    return Pointwise(name, wgsl, ufunc, vjp=(None, None), surface=Surface(f"bitwise_{ufunc}", Takes.SHIFT))
 
 
 shift_left: Pointwise = _shift("shift_left", "p_shl", "left_shift")
@@ -285,6 +308,7 @@ sqrt: Pointwise = Pointwise(
     domain=(0.1, 3.0),
     edges=(0.0, -1.0),
     cost=4,
+    surface=Surface("sqrt", Takes.REAL),
 )
 rsqrt: Pointwise = Pointwise(
     "rsqrt",
@@ -293,6 +317,7 @@ rsqrt: Pointwise = Pointwise(
     vjp=(lambda g, out, a: mul(mul(g, _const(g, -0.5)), pow_(out, _const(out, 3.0))),),
     domain=(0.1, 3.0),
     cost=4,
+    surface=Surface("rsqrt", Takes.REAL, autocast="FLOAT32"),
 )
 reciprocal: Pointwise = Pointwise(
     "reciprocal",
@@ -301,9 +326,16 @@ reciprocal: Pointwise = Pointwise(
     vjp=(lambda g, out, a: neg(mul(g, mul(out, out))),),
     domain=(0.5, 3.0),
     cost=4,
+    surface=Surface("reciprocal", Takes.REAL, autocast="FLOAT32"),
 )
 exp: Pointwise = Pointwise(
-    "exp", "p_exp({0})", "exp", vjp=(lambda g, out, a: mul(g, out),), edges=(-100.0, 0.0), cost=8
+    "exp",
+    "p_exp({0})",
+    "exp",
+    vjp=(lambda g, out, a: mul(g, out),),
+    edges=(-100.0, 0.0),
+    cost=8,
+    surface=Surface("exp", Takes.REAL, autocast="FLOAT32"),
 )
 expm1: Pointwise = Pointwise(
     "expm1",
@@ -312,9 +344,17 @@ expm1: Pointwise = Pointwise(
     vjp=(lambda g, out, a: mul(g, add(out, _const(g, 1.0))),),
     edges=(1e-7, 0.0),
     cost=16,
+    surface=Surface("expm1", Takes.REAL, special="expm1", autocast="FLOAT32"),
 )
 log: Pointwise = Pointwise(
-    "log", "p_log({0})", "log", vjp=(lambda g, out, a: div(g, a),), domain=(0.1, 3.0), edges=(0.0, -1.0), cost=8
+    "log",
+    "p_log({0})",
+    "log",
+    vjp=(lambda g, out, a: div(g, a),),
+    domain=(0.1, 3.0),
+    edges=(0.0, -1.0),
+    cost=8,
+    surface=Surface("log", Takes.REAL, autocast="FLOAT32"),
 )
 log1p: Pointwise = Pointwise(
     "log1p",
@@ -324,6 +364,7 @@ log1p: Pointwise = Pointwise(
     domain=(-0.5, 3.0),
     edges=(1e-7, 0.0),
     cost=16,
+    surface=Surface("log1p", Takes.REAL, special="log1p", autocast="FLOAT32"),
 )
 sigmoid: Pointwise = Pointwise(
     "sigmoid",
@@ -332,6 +373,7 @@ sigmoid: Pointwise = Pointwise(
     vjp=(lambda g, out, a: mul(g, mul(out, sub(_const(out, 1.0), out))),),
     edges=(-100.0, 100.0),
     cost=12,
+    surface=Surface("sigmoid", Takes.REAL, special="expit"),
 )
 
 # Trigonometry
@@ -351,10 +393,30 @@ def _slope_of_acosh(a: Node) -> Node:
     return rsqrt(sub(mul(a, a), one)) if a.spec.dtype.part is None else mul(rsqrt(sub(a, one)), rsqrt(add(a, one)))
 
 
-sin: Pointwise = Pointwise("sin", "p_sin({0})", "sin", vjp=(lambda g, out, a: mul(g, cos(a)),), cost=8)
-cos: Pointwise = Pointwise("cos", "p_cos({0})", "cos", vjp=(lambda g, out, a: neg(mul(g, sin(a))),), cost=8)
+sin: Pointwise = Pointwise(
+    "sin",
+    "p_sin({0})",
+    "sin",
+    vjp=(lambda g, out, a: mul(g, cos(a)),),
+    cost=8,
+    surface=Surface("sin", Takes.REAL),
+)
+cos: Pointwise = Pointwise(
+    "cos",
+    "p_cos({0})",
+    "cos",
+    vjp=(lambda g, out, a: neg(mul(g, sin(a))),),
+    cost=8,
+    surface=Surface("cos", Takes.REAL),
+)
 tan: Pointwise = Pointwise(
-    "tan", "p_tan({0})", "tan", vjp=(lambda g, out, a: mul(g, _one_plus_square(out)),), domain=(-1.0, 1.0), cost=16
+    "tan",
+    "p_tan({0})",
+    "tan",
+    vjp=(lambda g, out, a: mul(g, _one_plus_square(out)),),
+    domain=(-1.0, 1.0),
+    cost=16,
+    surface=Surface("tan", Takes.REAL, autocast="FLOAT32"),
 )
 asin: Pointwise = Pointwise(
     "asin",
@@ -363,6 +425,7 @@ asin: Pointwise = Pointwise(
     vjp=(lambda g, out, a: mul(g, rsqrt(_one_minus_square(a))),),
     domain=(-0.9, 0.9),
     cost=16,
+    surface=Surface("asin arcsin", Takes.REAL, autocast="FLOAT32"),
 )
 acos: Pointwise = Pointwise(
     "acos",
@@ -371,12 +434,32 @@ acos: Pointwise = Pointwise(
     vjp=(lambda g, out, a: neg(mul(g, rsqrt(_one_minus_square(a)))),),
     domain=(-0.9, 0.9),
     cost=16,
+    surface=Surface("acos arccos", Takes.REAL, autocast="FLOAT32"),
 )
 atan: Pointwise = Pointwise(
-    "atan", "p_atan({0})", "arctan", vjp=(lambda g, out, a: div(g, _one_plus_square(a)),), cost=16
+    "atan",
+    "p_atan({0})",
+    "arctan",
+    vjp=(lambda g, out, a: div(g, _one_plus_square(a)),),
+    cost=16,
+    surface=Surface("atan arctan", Takes.REAL),
 )
-sinh: Pointwise = Pointwise("sinh", "p_sinh({0})", "sinh", vjp=(lambda g, out, a: mul(g, cosh(a)),), cost=20)
-cosh: Pointwise = Pointwise("cosh", "p_cosh({0})", "cosh", vjp=(lambda g, out, a: mul(g, sinh(a)),), cost=20)
+sinh: Pointwise = Pointwise(
+    "sinh",
+    "p_sinh({0})",
+    "sinh",
+    vjp=(lambda g, out, a: mul(g, cosh(a)),),
+    cost=20,
+    surface=Surface("sinh", Takes.REAL, autocast="FLOAT32"),
+)
+cosh: Pointwise = Pointwise(
+    "cosh",
+    "p_cosh({0})",
+    "cosh",
+    vjp=(lambda g, out, a: mul(g, sinh(a)),),
+    cost=20,
+    surface=Surface("cosh", Takes.REAL, autocast="FLOAT32"),
+)
 tanh: Pointwise = Pointwise(
     "tanh",
     "p_tanh({0})",  # The builtin is NaN far from 0 on some engines; near 1, logarithms of 1 - tanh^2 ask for all bits.
@@ -384,9 +467,15 @@ tanh: Pointwise = Pointwise(
     vjp=(lambda g, out, a: mul(g, _one_minus_square(out)),),
     edges=(0.0, 30.0, -1e30),
     cost=20,
+    surface=Surface("tanh", Takes.REAL),
 )
 asinh: Pointwise = Pointwise(
-    "asinh", "p_asinh({0})", "arcsinh", vjp=(lambda g, out, a: mul(g, rsqrt(_one_plus_square(a))),), cost=24
+    "asinh",
+    "p_asinh({0})",
+    "arcsinh",
+    vjp=(lambda g, out, a: mul(g, rsqrt(_one_plus_square(a))),),
+    cost=24,
+    surface=Surface("asinh arcsinh", Takes.REAL),
 )
 acosh: Pointwise = Pointwise(
     "acosh",
@@ -395,6 +484,7 @@ acosh: Pointwise = Pointwise(
     vjp=(lambda g, out, a: mul(g, _slope_of_acosh(a)),),
     domain=(1.5, 4.0),
     cost=24,
+    surface=Surface("acosh arccosh", Takes.REAL),
 )
 atanh: Pointwise = Pointwise(
     "atanh",
@@ -403,6 +493,7 @@ atanh: Pointwise = Pointwise(
     vjp=(lambda g, out, a: div(g, _one_minus_square(a)),),
     domain=(-0.9, 0.9),
     cost=24,
+    surface=Surface("atanh arctanh", Takes.REAL),
 )
 erf: Pointwise = Pointwise(
     "erf",
@@ -411,6 +502,7 @@ erf: Pointwise = Pointwise(
     vjp=(lambda g, out, a: mul(g, mul(_const(a, 1.1283791670955126), exp(neg(mul(a, a))))),),
     edges=(0.0, 1e-6, 10.0, -10.0),
     cost=24,
+    surface=Surface("erf", Takes.REAL, special="erf"),
 )
 erfinv: Pointwise = Pointwise(
     "erfinv",
@@ -420,6 +512,7 @@ erfinv: Pointwise = Pointwise(
     domain=(-0.9, 0.9),
     edges=(0.0, 1.0, -1.0),
     cost=30,
+    surface=Surface("erfinv", Takes.REAL, special="erfinv", autocast="FLOAT32"),
 )
 
 # Steps: no gradient, or one that is 0
@@ -438,9 +531,27 @@ sign: Pointwise = Pointwise(
     vjp=(_nothing,),
     edges=(0.0, float("nan")),
 )
-floor: Pointwise = Pointwise("floor", "floor({0})", "floor", vjp=(_nothing,))
-ceil: Pointwise = Pointwise("ceil", "ceil({0})", "ceil", vjp=(_nothing,))
-trunc: Pointwise = Pointwise("trunc", "trunc({0})", "trunc", vjp=(_nothing,))
+floor: Pointwise = Pointwise(
+    "floor",
+    "floor({0})",
+    "floor",
+    vjp=(_nothing,),
+    surface=Surface("floor", Takes.WHOLE),
+)
+ceil: Pointwise = Pointwise(
+    "ceil",
+    "ceil({0})",
+    "ceil",
+    vjp=(_nothing,),
+    surface=Surface("ceil", Takes.WHOLE),
+)
+trunc: Pointwise = Pointwise(
+    "trunc",
+    "trunc({0})",
+    "trunc",
+    vjp=(_nothing,),
+    surface=Surface("trunc fix", Takes.WHOLE),
+)
 round_: Pointwise = Pointwise("round", "round({0})", "rint", vjp=(_nothing,), edges=(0.5, 1.5, 2.5, -0.5))
 
 # Change of type

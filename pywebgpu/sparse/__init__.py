@@ -207,7 +207,7 @@ class SparseTensor(Tensor):
         """Each value times a number, or times what a dense tensor has at its coordinates."""
         return self._each("mul", other)
 
-    __rmul__ = mul = __mul__
+    __rmul__ = mul = __mul__  # type: ignore[assignment]
 
     def __truediv__(self, other: object) -> SparseTensor:
         return self._each("div", other)

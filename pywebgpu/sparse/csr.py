@@ -158,5 +158,13 @@ def crow_indices(tensor: Tensor) -> Tensor:
     raise RuntimeError(f"crow_indices expected sparse row compressed tensor layout but got {tensor.layout}")
 
 
+def ccol_indices(tensor: Tensor) -> Tensor:
+    raise RuntimeError(f"ccol_indices expected sparse column compressed tensor layout but got {tensor.layout}")
+
+
+def row_indices(tensor: Tensor) -> Tensor:
+    raise RuntimeError(f"row_indices expected sparse column compressed tensor layout but got {tensor.layout}")
+
+
 def col_indices(tensor: Tensor) -> Tensor:
     raise RuntimeError(f"col_indices expected sparse row compressed tensor layout but got {tensor.layout}")

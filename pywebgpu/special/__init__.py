@@ -6,6 +6,7 @@ Polynomials that were fitted to float32, series and recurrences; in float64 the 
 from importlib import import_module
 from typing import Any
 
+from pywebgpu.ir.surface import RECORDS as _RECORDS
 from pywebgpu.support.lazy import names as _names
 
 _NAMES = {
@@ -23,9 +24,9 @@ _NAMES = {
     ),
 }
 # Those that torch has in its own namespace, too, and there by another name.
-_SHARED = {"expit": "sigmoid", "gammaln": "lgamma", "multigammaln": "mvlgamma", "psi": "digamma"}
-_SAME = "digamma erf erfc erfinv exp2 expm1 log1p log_softmax logit logsumexp round sinc softmax xlogy"
-_SHARED |= {name: name for name in _SAME.split()}
+_SHARED = {"gammaln": "lgamma", "multigammaln": "mvlgamma", "psi": "digamma"}
+_SHARED |= {name: name for name in ["digamma", "log_softmax", "logit", "logsumexp", "round", "softmax"]}
+_SHARED |= {surface.special: surface.names.split()[0] for surface in _RECORDS.values() if surface.special}
 
 
 def _shared(name: str) -> Any:

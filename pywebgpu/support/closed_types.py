@@ -63,8 +63,8 @@ class QScheme(Closed, title="torch.qscheme"):
     __slots__ = ()
 
 
-_LAYOUTS = ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged")
-strided, sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc, jagged = (
+_LAYOUTS = ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged", "_mkldnn")
+strided, sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc, jagged, mkldnn = (
     Layout._value(name=name) for name in _LAYOUTS
 )
 _FORMATS = ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")
@@ -78,7 +78,7 @@ _SCHEMES = (
 ALL: dict[str, Closed] = {
     value.name: value
     for value in (
-        *(strided, sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc, jagged),
+        *(strided, sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc, jagged, mkldnn),
         *(contiguous_format, preserve_format, channels_last, channels_last_3d),
         *(QScheme._value(name=name) for name in _SCHEMES),
     )

@@ -370,6 +370,7 @@ def _target(*args: Any, **options: Any) -> tuple[Device | None, DType | None, bo
             device = devices.device(_numbered(), arg) if isinstance(arg, int) else arg
         elif arg is not None:
             raise TypeError(f"to() received an invalid combination of arguments: got a {type(arg).__name__}")
+    dtypes.check_held(dtype)
     if len(flags) > 1:
         copy = flags[1]
     if other is not None:

@@ -50,6 +50,7 @@ def tensor(
     dtype = dtypes.PYTHONS.get(dtype) or dtype
     if dtype is not None and not isinstance(dtype, DType):
         raise TypeError(f"tensor(): argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
+    dtypes.check_held(dtype)
     made: Tensor
     if isinstance(data, TensorBase):
         made = data.detach().clone()

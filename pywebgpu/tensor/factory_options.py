@@ -50,6 +50,7 @@ class FactoryOptions:
         self.requires_grad: bool = options.pop("requires_grad", False)
         if not isinstance(self.dtype, DType):
             raise TypeError(f"{name}(): argument 'dtype' must be torch.dtype, not {type(self.dtype).__name__}")
+        dtypes.check_held(self.dtype)
         for unknown in set(options) - IGNORED:
             raise TypeError(f"{name}() got an unexpected keyword argument '{unknown}'")
         self.device: Device = device if device is not None and wanted is None else devices.open_device(wanted)

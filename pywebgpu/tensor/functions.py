@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 # Methods that torch has on tensors only.
 METHODS = {
-    "apply_", "map_", "to_sparse_csr", "crow_indices", "col_indices",
+    "apply_", "map_", "to_sparse_csr", "ccol_indices", "crow_indices", "col_indices", "row_indices",
     "geqrf", "lu", "lu_solve", "orgqr", "ormqr", "triangular_solve",
     "frexp", "hash_tensor", "nextafter", "nextafter_", "histogram", "nonzero_static",
     "cholesky", "qr", "svd", "cholesky_inverse", "cholesky_solve", "prelu", "hardshrink",
@@ -42,7 +42,7 @@ METHODS = {
     "new_empty_strided", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes", "as_subclass", "dim_order",
     "record_stream", "digamma_", "lgamma_", "renorm_", "sgn_", "backward",
     "bfloat16", "bool", "byte", "cat", "cdouble", "cfloat", "chalf", "char", "contiguous", "copy_", "cpu", "cuda",
-    "data", "data_ptr", "device", "dim", "double", "dtype", "element_size", "expand", "expand_as", "expit", "float",
+    "data", "data_ptr", "device", "dim", "double", "dtype", "element_size", "expand", "expand_as", "float",
     "get_device", "grad", "grad_fn", "H", "half", "int", "is_contiguous", "is_cpu", "is_cuda", "is_inference",
     "is_leaf", "is_meta", "is_mps", "is_nested", "is_pinned", "is_quantized", "is_set_to", "is_shared", "is_sparse",
     "is_webgpu", "is_xpu", "item", "itemsize", "layout", "long", "mH", "mT", "names", "nbytes", "ndim", "ndimension",

@@ -6,6 +6,7 @@ Names stand here as PyTorch's operators have them; behind a point, the number of
 from __future__ import annotations
 
 from pywebgpu.ir.graph import OUTPUT, Custom, Leaf, Node
+from pywebgpu.ir.surface import RECORDS
 
 # Ops that PyTorch calls otherwise.
 OPS = {
@@ -25,21 +26,21 @@ FUNCTIONS = {
     "norm": "linalg_vector_norm", "pad": "constant_pad_nd", "pad_constant": "constant_pad_nd",
     "pairwise_distance": "norm.1", "pow_": "pow", "prelu": "prelu_kernel", "quantile": "squeeze.4",
     "real_to_complex": "fft_r2c", "repeat_interleave": "view", "rms_norm": "mul", "rolled": "roll",
-    "scaled_dot_product_attention": "scaled_dot_product_flash_attention_for_cpu", "selu": "elu", "square": "pow",
+    "scaled_dot_product_attention": "scaled_dot_product_flash_attention_for_cpu", "selu": "elu",
     "squeeze_dim": "squeeze.1", "take_along_dim": "gather", "tensordot": "view", "unfold": "im2col",
 }  # fmt: skip
 SAME = """
-    adaptive_avg_pool adaptive_max_pool addbmm addcdiv addcmul addmm addmv addr amax amin aminmax atan2 avg_pool
-    baddbmm binary_cross_entropy binary_cross_entropy_with_logits bmm celu channel_shuffle clamp_max clamp_min
-    copysign cummax cummin cumprod deg2rad diag_embed dot elu embedding erfc exp2 expand floor_divide fmax fmin frac
-    gather glu hardshrink hardsigmoid hardswish heaviside huber_loss hypot index_add index_copy index_fill
-    index_reduce index_select kthvalue leaky_relu lerp log2 logaddexp logcumsumexp logsumexp masked_scatter
-    masked_select max_pool mode mse_loss multi_margin_loss mv nan_to_num nansum nll_loss permute pixel_shuffle
-    pixel_unshuffle prod rad2deg repeat scatter scatter_add scatter_reduce select sinc smooth_l1_loss soft_margin_loss
-    softshrink sort split squeeze stack std std_mean t take threshold topk trace transpose unbind unsqueeze var
-    var_mean view xlogy
+    adaptive_avg_pool adaptive_max_pool addbmm addcdiv addcmul addmm addmv addr amax amin aminmax avg_pool baddbmm
+    binary_cross_entropy binary_cross_entropy_with_logits bmm celu channel_shuffle clamp_max clamp_min cummax cummin
+    cumprod diag_embed dot elu embedding expand gather glu hardshrink hardsigmoid hardswish heaviside huber_loss
+    index_add index_copy index_fill index_reduce index_select kthvalue leaky_relu lerp logcumsumexp logsumexp
+    masked_scatter masked_select max_pool mode mse_loss multi_margin_loss mv nan_to_num nansum nll_loss permute
+    pixel_shuffle pixel_unshuffle prod repeat scatter scatter_add scatter_reduce select smooth_l1_loss
+    soft_margin_loss softshrink sort split squeeze stack std std_mean t take threshold topk trace transpose unbind
+    unsqueeze var var_mean view
 """
 FUNCTIONS |= {name: name for name in SAME.split()}
+FUNCTIONS |= {source.__name__: surface.grad_fn for source, surface in RECORDS.items() if surface.grad_fn}
 POOLS = {
     "max_pool": "max_pool{}d_with_indices", "avg_pool": "avg_pool{}d", "adaptive_avg_pool": "adaptive_avg_pool{}d",
     "adaptive_max_pool": "adaptive_max_pool{}d",

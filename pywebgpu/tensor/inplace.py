@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
 from pywebgpu.composites import arithmetic
 from pywebgpu.ir.graph import Node, thread_state
@@ -13,6 +12,7 @@ from pywebgpu.tensor import overlap, transfer
 from pywebgpu.tensor.apply import called
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.contraction import ContractionMethods
+from pywebgpu.tensor.written import form
 
 if TYPE_CHECKING:
     from pywebgpu.tensor.tensor import Tensor
@@ -22,32 +22,6 @@ P = ParamSpec("P")
 S = TypeVar("S", bound=TensorBase)
 
 
-def form(method: Callable[Concatenate[S, P], Tensor]) -> Callable[Concatenate[S, P], Tensor]:
-    """The form in place of a method."""
-
-    @functools.wraps(method)
-    def written(self: S, /, *args: P.args, **options: P.kwargs) -> Tensor:
-        records = thread_state.grad
-        learns = records and self._node.requires
-        for arg in (*args, *options.values()) if options else args:
-            if isinstance(arg, TensorBase):
-                learns = learns or (records and arg._node.requires)
-                if arg._storage is self._storage:
-                    overlap.check(self, arg)
-            elif not isinstance(arg, _NUMBERS):  # It may hold tensors.
-                learns = records
-        # The op saves a copy, so that its own write does not make what it saved stale.
-        before: Any = self
-        if learns:
-            before = self._new(pointwise.copy(self._node), self._storage.device)
-        return self._written(method(before, *args, **options))  # type: ignore[return-value]
-
-    written.__name__ = written.__qualname__ = f"{method.__name__}_"
-    written.__doc__ = f"{method.__name__}, written into this tensor."
-    return written
-
-
-_NUMBERS = (float, int, str, type(None))  # A free number of a captured step is told as what it stands for.
 _of = ContractionMethods
 
 
@@ -56,48 +30,14 @@ class InplaceMethods(ContractionMethods):
 
     __slots__ = ()
 
-    add_, sub_, mul_, div_ = form(_of.add), form(_of.sub), form(_of.mul), form(_of.div)
-    subtract_, multiply_, divide_, true_divide_ = sub_, mul_, div_, form(_of.true_divide)
-    floor_divide_, remainder_, fmod_ = form(_of.floor_divide), form(_of.remainder), form(_of.fmod)
-    pow_, float_power_ = form(_of.pow), form(_of.float_power)
-    atan2_ = arctan2_ = form(_of.atan2)
-    hypot_, copysign_, heaviside_, xlogy_ = (
-        form(_of.hypot), form(_of.copysign), form(_of.heaviside), form(_of.xlogy)
-    )  # fmt: skip
-    neg_ = negative_ = form(_of.neg)
-    abs_ = absolute_ = form(_of.abs)
-    square_, frac_, reciprocal_ = form(_of.square), form(_of.frac), form(_of.reciprocal)
-    sqrt_, rsqrt_, exp_, expm1_, exp2_ = (
-        form(_of.sqrt), form(_of.rsqrt), form(_of.exp), form(_of.expm1), form(_of.exp2)
-    )  # fmt: skip
-    log_, log1p_, log2_, log10_ = form(_of.log), form(_of.log1p), form(_of.log2), form(_of.log10)
-    sin_, cos_, tan_ = form(_of.sin), form(_of.cos), form(_of.tan)
-    asin_ = arcsin_ = form(_of.asin)
-    acos_ = arccos_ = form(_of.acos)
-    atan_ = arctan_ = form(_of.atan)
-    sinh_, cosh_, tanh_ = form(_of.sinh), form(_of.cosh), form(_of.tanh)
-    asinh_ = arcsinh_ = form(_of.asinh)
-    acosh_ = arccosh_ = form(_of.acosh)
-    atanh_ = arctanh_ = form(_of.atanh)
-    sigmoid_, logit_, sinc_ = form(_of.sigmoid), form(_of.logit), form(_of.sinc)
-    erf_, erfc_, erfinv_ = form(_of.erf), form(_of.erfc), form(_of.erfinv)
-    deg2rad_, rad2deg_ = form(_of.deg2rad), form(_of.rad2deg)
-    floor_, ceil_, round_ = form(_of.floor), form(_of.ceil), form(_of.round)
-    trunc_ = fix_ = form(_of.trunc)
-    sign_, relu_ = form(_of.sign), form(_of.relu)
+    add_, sub_, div_ = form(_of.add), form(_of.sub), form(_of.div)
+    subtract_, divide_, true_divide_ = sub_, div_, form(_of.true_divide)
+    pow_, float_power_, heaviside_ = form(_of.pow), form(_of.float_power), form(_of.heaviside)
+    logit_, round_, nan_to_num_ = form(_of.logit), form(_of.round), form(_of.nan_to_num)
     clamp_ = clip_ = form(_of.clamp)
-    clamp_min_, clamp_max_, nan_to_num_ = form(_of.clamp_min), form(_of.clamp_max), form(_of.nan_to_num)
-    ldexp_ = form(_of.ldexp)
+    clamp_min_, clamp_max_ = form(_of.clamp_min), form(_of.clamp_max)
     lerp_, addcmul_, addcdiv_ = form(_of.lerp), form(_of.addcmul), form(_of.addcdiv)
-    eq_, ne_, lt_, le_, gt_, ge_ = (
-        form(_of.eq), form(_of.ne), form(_of.lt), form(_of.le), form(_of.gt), form(_of.ge)
-    )  # fmt: skip
-    not_equal_, less_, less_equal_, greater_, greater_equal_ = ne_, lt_, le_, gt_, ge_
-    logical_not_, logical_and_ = form(_of.logical_not), form(_of.logical_and)
-    logical_or_, logical_xor_ = form(_of.logical_or), form(_of.logical_xor)
-    bitwise_not_, bitwise_and_ = form(_of.bitwise_not), form(_of.bitwise_and)
-    bitwise_or_, bitwise_xor_ = form(_of.bitwise_or), form(_of.bitwise_xor)
-    bitwise_left_shift_, bitwise_right_shift_ = form(_of.bitwise_left_shift), form(_of.bitwise_right_shift)
+    logical_and_, logical_or_, logical_xor_ = form(_of.logical_and), form(_of.logical_or), form(_of.logical_xor)
     cumsum_, cumprod_ = form(_of.cumsum), form(_of.cumprod)
     addmm_, addmv_, addr_ = form(_of.addmm), form(_of.addmv), form(_of.addr)
     baddbmm_, addbmm_ = form(_of.baddbmm), form(_of.addbmm)

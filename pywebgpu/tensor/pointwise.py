@@ -2,41 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
 from pywebgpu import dtypes
-from pywebgpu.composites import arithmetic, elementwise, error_functions, logic
-from pywebgpu.ir.graph import Node, Pointwise, thread_state, used
+from pywebgpu.composites import arithmetic, elementwise, logic
+from pywebgpu.ir.graph import Node, thread_state, used
 from pywebgpu.ops import pointwise as ops
 from pywebgpu.tensor.apply import apply, called
 from pywebgpu.tensor.base import TensorBase
+from pywebgpu.tensor.elementwise import ElementwiseMethods
 from pywebgpu.tensor.memory_format import kept
-from pywebgpu.tensor.methods import aliased, also_named, binary, named, node_of, operand, pair, settling, unary
+from pywebgpu.tensor.methods import aliased, also_named, binary, node_of, operand, pair, settling
 
 if TYPE_CHECKING:
     from pywebgpu.tensor.tensor import Tensor
-    from pywebgpu.tensor.types import Binary, Operand, Unary
+    from pywebgpu.tensor.types import Operand
 
 
-def _real(op: Pointwise) -> Unary:
-    """A function of real numbers: integers become the default float."""
-
-    def method(self: TensorBase) -> Tensor:
-        if used.autocast is not None and thread_state.autocast:
-            return apply(partial(arithmetic.unary_float, op), self)
-        return kept(self._new(arithmetic.unary_float(op, self._node), self._storage.device), self)
-
-    return named(method, op)
-
-
-def _two(rule: Callable[[Pointwise, Any, Any], Node], op: Pointwise) -> Binary:
-    """A method of another operand, by a rule that several ops share."""
-    return binary(partial(rule, op))
-
-
-class PointwiseMethods(TensorBase):
+class PointwiseMethods(ElementwiseMethods):
     """Arithmetic, functions of real numbers, comparisons, bits."""
 
     __slots__ = ()
@@ -72,27 +56,8 @@ class PointwiseMethods(TensorBase):
         return result if rounding_mode is None else called(result, "aten::div.2")
 
     subtract, divide = sub, div
-    mul = multiply = binary(arithmetic.mul)
     true_divide = binary(arithmetic.div)
-    floor_divide = binary(elementwise.floor_divide)
-    remainder = binary(elementwise.remainder)
-    fmod = binary(elementwise.fmod)
-    atan2 = arctan2 = pair(elementwise.atan2)
-    hypot = pair(elementwise.hypot)
-    copysign = binary(elementwise.copysign)
     heaviside = also_named(values="other")(pair(elementwise.heaviside))
-    xlogy = binary(elementwise.xlogy)
-    ldexp = pair(elementwise.ldexp)
-    logaddexp = pair(elementwise.logaddexp)
-    maximum = pair(partial(arithmetic.binary, ops.maximum))
-    minimum = pair(partial(arithmetic.binary, ops.minimum))
-    fmax = pair(elementwise.fmax)
-    fmin = pair(elementwise.fmin)
-    neg = negative = unary(elementwise.neg)
-    abs = absolute = unary(elementwise.abs_)
-    square = unary(elementwise.square)
-    frac = unary(elementwise.frac)
-    reciprocal = _real(ops.reciprocal)
 
     @settling
     def pow(self, exponent: Operand) -> Tensor:
@@ -125,33 +90,11 @@ class PointwiseMethods(TensorBase):
 
     # Functions of real numbers
 
-    sqrt, rsqrt = _real(ops.sqrt), _real(ops.rsqrt)
-    exp, expm1, exp2 = _real(ops.exp), _real(ops.expm1), unary(elementwise.exp2)
-    log, log1p = _real(ops.log), _real(ops.log1p)
-    log2, log10 = unary(elementwise.log2), unary(elementwise.log10)
-    sin, cos, tan = _real(ops.sin), _real(ops.cos), _real(ops.tan)
-    asin = arcsin = _real(ops.asin)
-    acos = arccos = _real(ops.acos)
-    atan = arctan = _real(ops.atan)
-    sinh, cosh, tanh = _real(ops.sinh), _real(ops.cosh), _real(ops.tanh)
-    asinh = arcsinh = _real(ops.asinh)
-    acosh = arccosh = _real(ops.acosh)
-    atanh = arctanh = _real(ops.atanh)
-    sigmoid = expit = _real(ops.sigmoid)
-    erf, erfinv, erfc = _real(ops.erf), _real(ops.erfinv), unary(error_functions.erfc)
-    sinc = unary(elementwise.sinc)
-    deg2rad, rad2deg = unary(elementwise.deg2rad), unary(elementwise.rad2deg)
-
     def logit(self, eps: float | None = None) -> Tensor:
         """log(x / (1 - x)), with x held in [eps, 1 - eps]."""
         return apply(elementwise.logit, self, eps)
 
     # Rounding, signs, bounds
-
-    floor, ceil = unary(partial(elementwise.whole, ops.floor)), unary(partial(elementwise.whole, ops.ceil))
-    trunc = fix = unary(partial(elementwise.whole, ops.trunc))
-    sign = unary(elementwise.sign)
-    relu = unary(elementwise.relu)
 
     def round(self, *, decimals: int = 0) -> Tensor:
         """The nearest number with `decimals` digits, halves to even."""
@@ -197,22 +140,9 @@ class PointwiseMethods(TensorBase):
 
     # Comparison and logic
 
-    eq, ne = _two(arithmetic.binary, ops.eq), _two(arithmetic.binary, ops.ne)
-    lt, le = _two(arithmetic.binary, ops.lt), _two(arithmetic.binary, ops.le)
-    gt, ge = _two(arithmetic.binary, ops.gt), _two(arithmetic.binary, ops.ge)
-    not_equal, less, less_equal, greater, greater_equal = ne, lt, le, gt, ge
-    isnan, isinf, isfinite = unary(logic.isnan), unary(logic.isinf), unary(logic.isfinite)
-    isposinf, isneginf, signbit = unary(logic.isposinf), unary(logic.isneginf), unary(logic.signbit)
-    logical_not = unary(logic.logical_not)
     logical_and = pair(partial(logic.logical, ops.bitwise_and))
     logical_or = pair(partial(logic.logical, ops.bitwise_or))
     logical_xor = pair(partial(logic.logical, ops.bitwise_xor))
-    bitwise_and = _two(logic.bitwise, ops.bitwise_and)
-    bitwise_or = _two(logic.bitwise, ops.bitwise_or)
-    bitwise_xor = _two(logic.bitwise, ops.bitwise_xor)
-    bitwise_not = unary(logic.bitwise_not)
-    bitwise_left_shift = _two(logic.shift, ops.shift_left)
-    bitwise_right_shift = _two(logic.shift, ops.shift_right)
 
     @aliased
     def isclose(self, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:

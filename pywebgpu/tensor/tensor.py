@@ -22,12 +22,12 @@ from pywebgpu.tensor import dispatch, from_data
 from pywebgpu.tensor import gradient as walk
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.gather_scatter import GatherScatterMethods
-from pywebgpu.tensor.inplace import form
 from pywebgpu.tensor.methods import later, operator, reflected
 from pywebgpu.tensor.random_inplace import RandomMethods
 from pywebgpu.tensor.reshaping import ReshapingMethods
 from pywebgpu.tensor.size import as_tuple
 from pywebgpu.tensor.sorting import SortingMethods
+from pywebgpu.tensor.written import form
 
 if TYPE_CHECKING:
     from pywebgpu.dtypes import DType
@@ -139,7 +139,9 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
         )
     )  # fmt: skip
     to_sparse_coo, to_sparse_csr = to_sparse, later("pywebgpu.sparse.csr", "to_sparse_csr")
-    crow_indices, col_indices = (later("pywebgpu.sparse.csr", name) for name in ("crow_indices", "col_indices"))
+    ccol_indices, col_indices = (later("pywebgpu.sparse.csr", name) for name in ("ccol_indices", "col_indices"))
+    module_load = later("pywebgpu.utils.swapping", "module_load")
+    crow_indices, row_indices = (later("pywebgpu.sparse.csr", name) for name in ("crow_indices", "row_indices"))
     cholesky, qr, svd = (later("pywebgpu.tensor.numeric", name) for name in ("cholesky", "qr", "svd"))
     cholesky_inverse, cholesky_solve = (later("pywebgpu.linalg", f"cholesky_{name}") for name in ("inverse", "solve"))
     __dlpack__, __dlpack_device__ = (later("pywebgpu.utils.dlpack", name) for name in ("capsule", "device_of"))

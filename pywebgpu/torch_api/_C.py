@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import Enum
 from importlib import import_module
 from typing import Any
 
@@ -23,6 +24,12 @@ from pywebgpu.torch_api.overrides import _get_current_function_mode_stack
 from pywebgpu.torch_api.schema import FunctionSchema as FunctionSchema
 from pywebgpu.torch_api.schema import parse_schema as parse_schema
 
+_ConvBackend = Enum(  # What PyTorch's convolutions choose among; here the compiler chooses kernels.
+    "_ConvBackend",
+    "CudaDepthwise2d CudaDepthwise3d Cudnn CudnnTranspose Empty Miopen MiopenDepthwise MiopenTranspose Mkldnn "
+    "MkldnnEmpty MkldnnTranspose Mps MpsTranspose NnpackSpatial Overrideable Slow2d Slow3d SlowDilated2d "
+    "SlowDilated3d SlowTranspose2d SlowTranspose3d Winograd3x3Depthwise Xnnpack2d",
+)
 _TensorMeta = type(Tensor)
 
 

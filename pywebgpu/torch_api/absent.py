@@ -38,11 +38,10 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
             "fbgemm_linear_fp16_weight fbgemm_linear_fp16_weight_fp32_activation fbgemm_linear_int8_weight "
             "fbgemm_linear_int8_weight_fp32_activation fbgemm_linear_quantize_weight fbgemm_pack_gemm_matrix_fp16 "
             "fbgemm_pack_quantized_matrix fused_moving_avg_obs_fake_quant int_repr "
-            "q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qint32 qint8 "
+            "q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point "
             "quantize_per_channel quantize_per_tensor quantize_per_tensor_dynamic quantized_batch_norm "
             "quantized_gru quantized_gru_cell quantized_lstm quantized_lstm_cell quantized_max_pool1d "
-            "quantized_max_pool2d quantized_max_pool3d quantized_rnn_relu_cell quantized_rnn_tanh_cell quint2x4 "
-            "quint4x2 quint8",
+            "quantized_max_pool2d quantized_max_pool3d quantized_rnn_relu_cell quantized_rnn_tanh_cell",
         ),
         (
             "there is no such dtype here: torch.uint8, int8 to int64 and the floats are",
@@ -256,7 +255,7 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
     "Tensor": (
         (
             "sparse tensors are coordinates (torch.sparse_coo_tensor) or rows (torch.sparse_csr_tensor) here",
-            "ccol_indices resize_as_sparse_ row_indices smm sparse_mask sparse_resize_ sparse_resize_and_clear_ "
+            "resize_as_sparse_ smm sparse_mask sparse_resize_ sparse_resize_and_clear_ "
             "sspaddmm to_sparse_bsc to_sparse_bsr to_sparse_csc",
         ),
         (
@@ -271,7 +270,6 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
         ("index with brackets: x[i, j]", "index"),
         ("the device is webgpu: use to(device)", "ipu mtia xpu"),
         ("use an expression of tensors, or map_", "map2_"),
-        ("use copy_, or load_state_dict of a module", "module_load"),
         ("PyTorch took it away: use requires_grad, names of a dict, or torch.distributions", "name reinforce"),
         ("use reshape, or resize_ and resize_as_", "resize resize_as"),
         ("use slice_scatter, which writes into a copy", "slice_inverse"),

@@ -14,13 +14,15 @@ from pywebgpu.torch_api._ops import IMPLICIT, OpOverload, OpOverloadPacket
 
 _PLACES = "pywebgpu.torch_api.operators", "pywebgpu", "pywebgpu.nn.functional", "pywebgpu.special", "pywebgpu.linalg"
 
-_OTHERS = frozenset({"_efficient_attention_forward", "_flash_attention_forward"})  # CUDA's own
+_OTHERS = frozenset(  # CUDA's own, and what vmap calls by itself
+    {"_efficient_attention_forward", "_flash_attention_forward", "_new_zeros_with_same_feature_meta"}
+)
 
 
 def _refusing(name: str) -> Callable[..., Any]:
     def refuse(*args: Any, **options: Any) -> Any:
-        """It is a kernel of CUDA's."""
-        raise NotImplementedError(f"torch.ops.aten.{name} is a kernel of CUDA's: use the function of torch")
+        """It is inside of PyTorch."""
+        raise NotImplementedError(f"torch.ops.aten.{name} is inside of PyTorch: use the functions of torch")
 
     return refuse
 

@@ -27,7 +27,7 @@ class Backend:
         self.__dict__.update(switches)
 
     def __setattr__(self, name: str, value: object) -> None:
-        if flags_frozen():
+        if flags_frozen() and not name.startswith("__"):  # Importing it as a module sets such.
             raise RuntimeError(f"not allowed to set {name} after disable_global_flags; please use flags() instead")
         super().__setattr__(name, value)
 

@@ -19,6 +19,7 @@ _HOMES = {
         grid_sampler grid_sampler_2d grid_sampler_3d native_batch_norm native_dropout native_group_norm
         native_layer_norm nuclear_norm segment_reduce slice_copy
     """,
+    "pywebgpu.torch_api.quantized": "qint32 qint8 quint2x4 quint4x2 quint8",
     "pywebgpu.torch_api.overrides": "DisableTorchFunction DisableTorchFunctionSubclass",
     "pywebgpu.signal.windows": "kaiser_window",
     "pywebgpu.sparse": "sparse_coo_tensor spmm",

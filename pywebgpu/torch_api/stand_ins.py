@@ -63,10 +63,13 @@ INSIDE = {
     "distributed.tensor": "debug device_mesh experimental parallel placement_types",
     "accelerator": "graphs memory",
     "amp": "autocast_mode grad_scaler",
-    "autograd": "anomaly_mode forward_ad function functional grad_mode gradcheck graph profiler profiler_legacy "
-    "profiler_util variable",
+    "autograd._functions": "tensor utils",
+    "nn.parallel._functions": "",
+    "autograd": "_functions anomaly_mode forward_ad function functional grad_mode gradcheck graph profiler "
+    "profiler_legacy profiler_util variable",
     "_C": "_distributed_c10d _functorch _nn _profiler",
-    "_dynamo": "_trace_wrapped_higher_order_op decorators eval_frame exc external_utils trace_rules utils test_case",
+    "_dynamo": "_trace_wrapped_higher_order_op decorators eval_frame exc external_utils trace_rules utils "
+    "test_case",
     "_functorch": "eager_transforms make_functional utils vmap",
     "_higher_order_ops": "cond invoke_subgraph",
     "_inductor": "config test_case utils",
@@ -108,8 +111,18 @@ INSIDE = {
     "nn.modules": "activation adaptive batchnorm channelshuffle container conv distance dropout flatten fold "
     "instancenorm lazy linear linear_cross_entropy linear_cross_entropy_options loss module normalization padding "
     "pixelshuffle pooling rnn sparse transformer upsampling utils",
-    "nn.parallel": "comm data_parallel distributed parallel_apply replicate scatter_gather",
+    "nn.parallel": "_functions comm data_parallel distributed parallel_apply replicate scatter_gather",
 }  # fmt: skip
+
+
+class _Unchanged(contextlib.ContextDecorator):
+    """Settings of a compiler that is not here, as a context and a decorator: they change nothing."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error: object) -> None:
+        pass
 
 
 def _refusing(path: str) -> Callable[..., NoReturn]:
@@ -123,6 +136,7 @@ def _refusing(path: str) -> Callable[..., NoReturn]:
 
 # What programs ask before they use a module, and what holds here.
 ANSWERS: dict[str, Any] = {
+    "_inductor.config.patch": lambda *changes, **options: _Unchanged(),
     "_dynamo.trace_rules._as_posix_path": lambda path: path.replace("\\", "/"),
     "_inductor.utils.GPU_TYPES": ["cuda", "xpu"],
     "_logging.scribe.open_source_signpost": lambda subsystem, name, parameters: None,
@@ -179,7 +193,12 @@ ANSWERS: dict[str, Any] = {
     "types.Number": int | float | bool,
     # Backward runs in the thread that calls it.
     "autograd.set_multithreading_enabled": lambda mode: contextlib.nullcontext(),
+    "profiler.itt.is_available": lambda: False,
     "profiler.kineto_available": lambda: False,
+    "._running_with_deploy": lambda: False,
+    "._nnpack_available": lambda: False,
+    "._disable_dynamo": lambda fn=None, recursive=True: fn or (lambda inner: inner),
+    "autograd.kineto_available": lambda: False,
     ".is_distributed": lambda input: False,
     "Tensor.is_distributed": lambda: False,
     "Tensor.volatile": False,

@@ -1,6 +1,7 @@
 """What of torch.utils changes an object that stays the same one: a tensor's contents, the module that a class names."""
 
 import weakref
+from typing import Any
 
 from pywebgpu.step_capture.capture import OwnReference, capture_state, changed
 from pywebgpu.tensor.base import TensorBase
@@ -28,6 +29,11 @@ def swap_tensors(t1: TensorBase, t2: TensorBase) -> None:
         if tensor._accumulator is not None:
             tensor._accumulator.tensor = weakref.ref(tensor)
     changed()
+
+
+def module_load(own: Any, other: Any, assign: bool = False) -> Any:
+    """What takes the place of a module's tensor that loads another, where torch.__future__ wants them exchanged."""
+    return other.detach() if assign else own.copy_(other).detach()
 
 
 def set_module(obj: object, mod: str) -> None:

@@ -83,6 +83,7 @@ UPWARD = {
     ("tensor", "special"): METHOD,
     ("tensor", "utils"): "exchange of memory by DLPack",
     ("tensor", "display"): "how a notebook shows a value",
+    ("nn", "utils"): "torch.utils.swap_tensors",
     ("nn", "display"): "how a notebook shows a module",
     ("optim", "display"): "how a notebook shows an optimizer",
     ("tensor", "func"): "gradients of a batch of vectors are a vmap",

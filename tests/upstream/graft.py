@@ -38,6 +38,21 @@ class Finder(importlib.abc.MetaPathFinder):
         return importlib.util.spec_from_file_location(fullname, file) if file.exists() else None
 
 
+class Dropped(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """The last finder, for PyTorch itself: modules that it has had, whose names files import and few tests use."""
+
+    NAMES = ("torch.ao.",)
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        is_dropped = fullname.startswith(self.NAMES)
+        return importlib.machinery.ModuleSpec(fullname, self, is_package=True) if is_dropped else None
+
+    def exec_module(self, module: ModuleType) -> None:
+        vars(module)["__getattr__"] = lambda name: object
+
+
 def install(folder: Path, library: str) -> None:
     """Makes `torch` the library of a name, "pywebgpu" or "torch", with the helpers grafted on."""
     names = [HELPERS]
@@ -47,6 +62,7 @@ def install(folder: Path, library: str) -> None:
         vars(export).setdefault("export_for_training", export.export)  # Its name since, which files only import.
         engines = importlib.import_module("torch.backends.quantized").supported_engines
         importlib.import_module("torch.backends.quantized").__class__.supported_engines = [*engines, "none"]
+        sys.meta_path.append(Dropped())
     else:
         names += JUDGE
         importlib.import_module("pywebgpu.torch_api.torch_import").install("cpu", names=())

@@ -6,7 +6,9 @@ run, and writes one before each and one after it. What tests print goes nowhere.
 
 from __future__ import annotations
 
+import functools
 import importlib.util
+import itertools
 import json
 import os
 import resource
@@ -15,7 +17,7 @@ import time
 import traceback
 import unittest
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -85,7 +87,24 @@ def load(folder: Path, file: str) -> dict[str, unittest.TestCase]:
     classes = [value for value in vars(module).values() if isinstance(value, type)]
     cases = [value for value in classes if issubclass(value, unittest.TestCase) and value.__module__ == path.stem]
     suites = [loader.loadTestsFromTestCase(case) for case in cases]
-    return {f"{type(test).__name__}.{test._testMethodName}": test for suite in suites for test in _flat(suite)}
+    tests = {f"{type(test).__name__}.{test._testMethodName}": test for suite in suites for test in _flat(suite)}
+    functions = {name: value for name, value in vars(module).items() if name.startswith("test_") and callable(value)}
+    for name, function in functions.items():
+        tests |= {key: unittest.FunctionTestCase(call) for key, call in _calls(name, function)}
+    return tests
+
+
+def _calls(name: str, function: Callable[..., None]) -> Iterator[tuple[str, Callable[[], None]]]:
+    """A function that pytest would run, with each of the values that its marks name."""
+    marks = [mark for mark in getattr(function, "pytestmark", ()) if mark.name == "parametrize"]
+    tables = []
+    for mark in marks:
+        names = mark.args[0].replace(" ", "").split(",") if isinstance(mark.args[0], str) else list(mark.args[0])
+        rows = [getattr(row, "values", row) if len(names) > 1 else [row] for row in mark.args[1]]
+        tables.append([dict(zip(names, row, strict=True)) for row in rows])
+    for number, choice in enumerate(itertools.product(*tables)):
+        options = {key: value for row in choice for key, value in row.items()}
+        yield f"{name}[{number}]" if tables else name, functools.partial(function, **options)
 
 
 def _flat(suite: unittest.TestSuite) -> Iterator[unittest.TestCase]:

@@ -6,8 +6,8 @@ _NAMES = {
     "annealing": "CosineAnnealingLR CosineAnnealingWarmRestarts OneCycleLR ReduceLROnPlateau",
     "cyclic": "CyclicLR",
     "schedule": (
-        "_LRScheduler ConstantLR ExponentialLR LambdaLR LinearLR LRScheduler MultiplicativeLR MultiStepLR "
-        "PolynomialLR StepLR"
+        "EPOCH_DEPRECATION_WARNING _LRScheduler ConstantLR ExponentialLR LambdaLR LinearLR LRScheduler "
+        "MultiplicativeLR MultiStepLR PolynomialLR StepLR"
     ),
     "sequence": "ChainedScheduler SequentialLR",
 }

@@ -217,7 +217,7 @@ class ReduceLROnPlateau(schedule.LRScheduler):
         """Takes one more measure and lowers the rates when there was no progress for too long."""
         current = float(metrics)
         if epoch is not None:
-            warnings.warn(schedule.EPOCH_WARNING, UserWarning, stacklevel=2)
+            warnings.warn(schedule.EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if self._is_better(current, self.best):
             self.best = current

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Factor = Callable[[int], float]
 
-EPOCH_WARNING = (
+EPOCH_DEPRECATION_WARNING = (
     "The epoch parameter in `scheduler.step()` is deprecated: step(epoch) uses the closed form of the schedule "
     "where it has one. Use `scheduler.step()`."
 )
@@ -91,7 +91,7 @@ class LRScheduler:
         if self._step_count == 1 and not self.optimizer._opt_called:
             warnings.warn(ORDER_WARNING, UserWarning, stacklevel=2)
         if epoch is not None:
-            warnings.warn(EPOCH_WARNING, UserWarning, stacklevel=2)
+            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
         self._step_count += 1
         self._update_lr(epoch)
 
