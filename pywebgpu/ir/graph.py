@@ -362,6 +362,7 @@ class Node:
     requires: a gradient may flow through it.  freed: backward went through it and let its history go.
     spent: backward went through all of its history.
     stale: an in-place write replaced it in its tensor after it was read.
+    views: weak references to views of it that have their own values, which such a write makes stale, too; else not set.
     storage: a weak reference to the tensor storage whose value it became; not set before.
     accumulator: what wants to see the gradient that arrives here (a leaf tensor, hooks); see autograd.
     function: the name of the function that it is the result of, where a gradient may ask; else not set.
@@ -369,7 +370,7 @@ class Node:
 
     __slots__ = (
         "__weakref__", "accumulator", "attrs", "buffer", "freed", "function", "inputs", "op", "requires", "spec",
-        "spent", "stale", "storage",
+        "spent", "stale", "storage", "views",
     )  # fmt: skip
 
     def __init__(self, op: Op, inputs: tuple[Node, ...], attrs: Attrs, spec: Spec, requires: bool = False) -> None:
@@ -383,6 +384,7 @@ class Node:
         self.accumulator: Any = None
 
     storage: Any
+    views: list[ref[Node]]
     function: str
 
     def called(self, function: str) -> Node:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence, Set
 from sys import getrefcount
+from weakref import ref
 
 from pywebgpu.dtypes import float32
 from pywebgpu.ir.graph import DATA, HOST, NO_ATTRS, NO_VIEWS, Node, Spec, is_view, thread_state
@@ -127,6 +128,28 @@ def is_stale(node: Node) -> bool:
             return False
         node = below
     return True
+
+
+def note_view(node: Node) -> None:
+    """A view is about to have its own value: what is written to the value that it shows makes it stale from then on."""
+    node.stale = is_stale(node)
+    below = base(node)
+    if below is not node:
+        views = getattr(below, "views", None)
+        if views is None:
+            below.views = views = []
+        views.append(ref(node, views.remove))
+
+
+def overwrite(node: Node) -> None:
+    """A value, and with it all that is a view of it, was replaced by a write in place."""
+    node.stale = True
+    views = [*getattr(node, "views", ())]
+    while views:
+        view = views.pop()()
+        if view is not None:
+            view.stale = True
+            views += getattr(view, "views", ())
 
 
 def _below(node: Node) -> Node | None:

@@ -340,7 +340,7 @@ def _run(device: Device, roots: list[Node], work: Work, kept: set[int], *, dry: 
         buffer.kept += id(buffer) in given  # Equal values share it for good, so no write in place may go there.
         given.add(id(buffer))
         if root.op.__class__ not in graph.NO_VIEWS:
-            root.stale = walk.is_stale(root)  # A view of what was overwritten stays known as one.
+            walk.note_view(root)
         root.buffer = buffer
         if not root.requires or root.freed:
             root.inputs = ()

@@ -62,7 +62,7 @@ class Storage:
         """One whose first value a run will give."""
         made = cls.__new__(cls)
         made._node, made.device = Node(graph.DATA, (), graph.NO_ATTRS, spec), device
-        made._version = made.counted = 0
+        made._version = made.counted = -1  # That value is no write.
         made.home = made.whole = made.queue = None
         return made
 
@@ -118,7 +118,7 @@ class Storage:
                 node = pointwise.copy(node)
         if node.requires is not self._node.requires:
             changed()
-        self._node.stale = True
+        walk.overwrite(self._node)
         self.replace(node)
         if graph.used.origins and graph.thread_state.origins is not None:
             graph.thread_state.origins.wrote(self)
@@ -196,7 +196,7 @@ class Storage:
     def renew(self, buffer: Buffer) -> None:
         """Has the value in `buffer` from now on, which a run made. The lock is held."""
         before = self.node
-        before.stale = True
+        walk.overwrite(before)
         if self.whole is not None:
             self.leave(before)
         self._node = node = graph.data(before.spec, buffer)
