@@ -30,6 +30,7 @@ from pywebgpu.ir.graph import (
     used,
 )
 from pywebgpu.ops import movement, pointwise, reduction
+from pywebgpu.step_capture.capture import capture_state, ever
 from pywebgpu.support.shapes import Shape
 
 
@@ -97,6 +98,8 @@ def gradients(
         _accumulate(grads, root, seed)
     asked = frozenset(wanted)
     order = walk.history(roots, asked if inside else frozenset())
+    if ever.captured and capture_state.capture is not None and any(map(_is_from_outside, order)):
+        capture_state.capture.reason = "it goes backward through what was computed outside of it"
     ends: Set[Node] = asked if inside else frozenset()
     if asked and not inside:
         order, ends = walk.towards(order, asked)
@@ -126,6 +129,11 @@ def gradients(
     if not retain_graph:
         _free([node for node in order if node not in ends], everything=not inside and not asked, below=not inside)
     return [results.get(w) for w in wanted]
+
+
+def _is_from_outside(node: Node) -> bool:
+    """Whether a value with a history was there before the captured call, which computes nothing until it is over."""
+    return node.buffer is not None and any(source.requires for source in node.inputs)
 
 
 def _go_through(node: Node, grad: Node | None, grads: dict[Node, Node], several: "_Several") -> None:

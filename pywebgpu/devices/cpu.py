@@ -88,11 +88,11 @@ class CpuDevice(Blocking, Counting):
         outputs: Sequence[Buffer | None],
     ) -> list[Buffer]:
         leaves: list[Any] = [buffer.handle for buffer in inputs]
-        for value, dtype, kind in zip(numbers, program.numbers, calls.kinds, strict=True):
-            number = current(value, dtype, bits=64)
-            leaves.append(number if kind is None else np.array(number, kind))
         try:
             with interrupts.allowed(), np.errstate(all="ignore"):
+                for value, dtype, kind in zip(numbers, program.numbers, calls.kinds, strict=True):
+                    number = current(value, dtype, bits=64)
+                    leaves.append(number if kind is None else np.array(number, kind))
                 results = calls.run(leaves) if self._timed is None else self._run_timed(program, calls, leaves)
         except MemoryError as error:
             raise HostMemoryError(f"{self.name}: {error or 'out of memory'}; use smaller tensors") from None

@@ -95,6 +95,7 @@ class Capture:
         self.given: set[int] = set()  # the ids of the storages of arguments
         self.saves: list[Save] = []
         self.homes: list[dict[str, Any]] = []  # dicts that a replay changes
+        self.before: dict[int, dict[str, Any]] = {}  # by id: what was in them
         self.undos: list[Callable[[], None]] = []  # what puts back the state before the capture
         self.endings: list[Callable[[], None]] = []
         self.known: dict[int, Any] = {}  # by id: what was met, kept so that no id comes twice
@@ -342,7 +343,8 @@ class Capture:
         """A replay changes `home`: it is put back where the replay cannot go on."""
         if self.meet(home):
             self.homes.append(home)
-            self.undos.append(functools.partial(_restore, home, dict(dict.items(home))))
+            self.before[id(home)] = before = dict(dict.items(home))
+            self.undos.append(functools.partial(_restore, home, before))
 
     def snapshot(self) -> Callable[[], None]:
         """Notes all that a replay changes; the result puts it back."""

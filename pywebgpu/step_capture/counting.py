@@ -47,12 +47,22 @@ ABOUT = (
     "__qualname__",
 )  # fmt: skip
 SPACES = ("__builtins__", "__globals__")  # all names of a module
+# Folders of this package that PyTorch has not.
+INNER = frozenset({
+    "autodiff", "bench", "cli", "compiler", "composites", "data", "devices", "display", "exporter", "hosts",
+    "inspector", "io", "ir", "kernels", "ops", "profiler", "runtime", "step_capture", "support", "tensor",
+})  # fmt: skip
 # What code reads of frames: variables of other calls.
 FRAMES = frozenset({"tb_frame", "f_back", "f_locals", "f_globals", "gi_frame", "cr_frame", "ag_frame"})
 # What else decides arithmetic, by module.
 CONTEXTS: dict[str, Callable[[], object]] = {
-    "decimal": lambda: repr(decimal.getcontext()),
-    "numpy": lambda: (*_numpy().geterr().values(), _numpy().geterrcall(), *warnings.filters),
+    "decimal": lambda: (repr(decimal.getcontext()), repr(decimal.DefaultContext)),
+    "numpy": lambda: (
+        *_numpy().geterr().values(),
+        _numpy().geterrcall(),
+        *warnings.filters,
+        repr(_numpy().get_printoptions()),
+    ),
 }
 
 
@@ -86,6 +96,21 @@ def _counts(
 def _is_called(own: types.MappingProxyType[str, Any], name: str) -> bool:
     value = own.get(name)
     return callable(value) or hasattr(type(value), "__get__")
+
+
+def limits() -> tuple[int, int]:
+    """Of the interpreter: how many digits a text of a number has, and how deep calls go."""
+    return sys.get_int_max_str_digits(), sys.getrecursionlimit()
+
+
+def surface() -> list[tuple[str, dict[str, Any]]]:
+    """The modules of this package that PyTorch has, too: what a program replaces there, the package calls."""
+    loaded = [(name, module) for name, module in sys.modules.copy().items() if name.startswith("pywebgpu")]
+    return [(name, vars(module)) for name, module in loaded if module and name.split(".")[1:2] and _is_shown(name)]
+
+
+def _is_shown(name: str) -> bool:
+    return name.split(".")[1] not in INNER
 
 
 def is_own(value: object) -> bool:

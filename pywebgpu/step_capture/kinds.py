@@ -111,6 +111,13 @@ def is_opaque(kind: type) -> bool:
     return any(one.__objclass__ is kind for one in methods)  # Enums take over those of their base.
 
 
+def fields_in_c(kind: type) -> list[str]:
+    """The names of what objects of a class keep in the memory of C, and not as objects."""
+    made_in_c = [base for base in mro(kind) if not base.__flags__ & HEAP]
+    parts = [(name, part) for base in made_in_c for name, part in vars(base).items() if not name.startswith("__")]
+    return [name for name, part in parts if type(part) in (types.MemberDescriptorType, types.GetSetDescriptorType)]
+
+
 def is_plain(value: object) -> bool:
     """Whether an object of a constant class holds nothing that may change."""
     if type(value).__module__ == "numpy" and type(value).__name__ in ("ufunc", "_ArrayFunctionDispatcher"):

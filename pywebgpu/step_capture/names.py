@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from pywebgpu.step_capture import kinds, watch
-from pywebgpu.step_capture.surroundings import is_a
+from pywebgpu.step_capture.surroundings import MISSING, attribute, is_a
 
 
 def title(function: Callable[..., object]) -> str:
@@ -44,7 +44,7 @@ def _codes(waiting: list[Any]) -> Iterator[types.CodeType]:
             if kinds.origin_of(value) is not watch.INTERNAL:
                 own = type.__getattribute__(value, "__dict__")
                 waiting += [one for one in own.values() if isinstance(one, types.FunctionType)]
-        elif not is_a(value, types.ModuleType) and hasattr(value, "__dict__"):
+        elif not is_a(value, types.ModuleType) and attribute(value, "__dict__") is not MISSING:
             waiting.append(type(value))
 
 

@@ -379,12 +379,15 @@ def give_back(value: object, changed: object) -> None:
 
 def holds_free(value: object) -> bool:
     """Whether a value is a number that stands for several values, or a tuple with one in it."""
-    if type(value) in FREE:
+    kind = type(value)
+    if kind in FREE:
         return True
-    if type(value) is slice:
-        return any(map(holds_free, (value.start, value.stop, value.step)))
-    kind = next((kind for kind in (tuple, frozenset) if is_a(value, kind)), None)
-    return kind is not None and any(map(holds_free, kind.__iter__(value)))  # type: ignore[arg-type]
+    if kind is slice:
+        return any(map(holds_free, (value.start, value.stop, value.step)))  # type: ignore[attr-defined]
+    if not issubclass(kind, (tuple, frozenset)):
+        return False
+    items = tuple.__iter__ if issubclass(kind, tuple) else frozenset.__iter__
+    return any(map(holds_free, items(value)))  # type: ignore[arg-type]
 
 
 def without_free(value: Any) -> Any:

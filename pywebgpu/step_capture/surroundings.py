@@ -228,6 +228,7 @@ def _comparison(entries: list[Entry]) -> Callable[[], bool]:
     mappings = [look.mapping for look in looks if type(look) is Mapping]
     # The attributes of a class are shown by a view, which holds nothing but the dict itself.
     classes = [*chain.from_iterable(get_referents(look.mapping) for look in looks if isinstance(look, OwnClass))]
+    modules = [look.mapping for look in looks if isinstance(look, OwnModule)]
     sequences = [look.sequence for look in looks if isinstance(look, Sequence)]
     lookups = [look for look in looks if isinstance(look, Lookup)]
     attributes = [(entry, entry.look) for entry in entries if isinstance(entry.look, Attributes)]
@@ -272,7 +273,7 @@ def _comparison(entries: list[Entry]) -> Callable[[], bool]:
         reads.append(lambda: chain.from_iterable([entry.look()[1] for entry in others]))
     was = [[*read()] for read in reads]
     lengths = [*map(len, sequences)]
-    of_classes, held = get_referents(*classes), get_referents(*holders)
+    of_own, held = get_referents(*classes, *modules), get_referents(*holders)
 
     def is_unchanged() -> bool:
         try:
@@ -280,7 +281,7 @@ def _comparison(entries: list[Entry]) -> Callable[[], bool]:
                 return False
             if [*chain.from_iterable(named)] != titles:  # Texts alone may be compared by value, which is faster.
                 return False
-            if get_referents(*classes) != of_classes:
+            if get_referents(*classes, *modules) != of_own:
                 return False
             holds = get_referents(*holders)
             if len(holds) != len(held) or not all(map(is_, holds, held)):
@@ -332,6 +333,12 @@ class Mapping:
 
 class OwnClass(Mapping):
     """The attributes of a class of this package: hundreds of functions, which are compared in one go."""
+
+    __slots__ = ()
+
+
+class OwnModule(Mapping):
+    """The names of a module of this package, which are compared in one go as well."""
 
     __slots__ = ()
 

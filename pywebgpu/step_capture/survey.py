@@ -36,10 +36,12 @@ from pywebgpu.step_capture.surroundings import (
     Lookup,
     Mapping,
     OwnClass,
+    OwnModule,
     Sequence,
     Surroundings,
     attribute,
     is_a,
+    is_same,
     mro,
     path,
 )  # fmt: skip
@@ -78,6 +80,8 @@ class _Walk:
         self.library_codes = watched.library_codes
         self.by_identity = any(watch.asks_for_identity(code) for code, _ in watched.codes.values())
         self.names, self.is_dynamic = names, is_dynamic
+        # Names that code of libraries reads as well: of what it was given.
+        self.read = names.union(*(code.co_names for code, _ in watched.library_codes.values()))
         self.more: set[str] = set()
         self.of_modules: frozenset[str] = frozenset()
         self.tells = False  # what tells a free number from Python's own is met
@@ -95,6 +99,7 @@ class _Walk:
         self.ignored = frozenset() if saves else counting.STATE_DICT
         self.entries: list[Entry] = []
         self.met: dict[int, Any] = {}
+        self.met_whole: set[int] = set()  # ids of classes of which all attributes count
         self.tensors: set[int] = set()
         self.found: set[tuple[int, int]] = set()  # ids of the code and of the globals of functions that were met
         self.waiting: deque[tuple[str, Any]] = deque()
@@ -106,6 +111,8 @@ class _Walk:
             self._globals(code, names)
         for code, names in self.library_codes.values():
             self._note(str(names.get("__name__")), Lookup(names.get, sorted(watch.globals_of(code)[0] & names.keys())))
+        for name, space in counting.surface():
+            self.entries.append(Entry(name, OwnModule(space), wanted=frozenset(space).__contains__))
         if self.has_warned:
             self._note("warnings", Facts("its filters", lambda: tuple(warnings.filters)))
         if self.sees_handled:
@@ -116,7 +123,7 @@ class _Walk:
             self._refuse("it hands on a method of a class made in C, which may say what the time is")
         if "RecursionError" in self.names:
             self._refuse("it can see how deep its caller is")
-        self._note("the interpreter", Facts("its settings", sys.get_int_max_str_digits))
+        self._note("the interpreter", Facts("its settings", counting.limits))
         if not self.names.isdisjoint({"decode", "encode"}):
             self._note(
                 "codecs", Facts("what handles errors", functools.partial(counting.error_handlers, sorted(self.texts)))
@@ -269,6 +276,7 @@ class _Walk:
         if seen and origin is USER:
             self._attributes(title, function, seen)
         cells = [(name, cell) for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True)]
+        self._put_back_in(title, function)
         key = id(code), id(function.__globals__)
         if key in self.codes:
             self.found.add(key)
@@ -298,14 +306,13 @@ class _Walk:
         self.is_dynamic |= id(kind) in counting.READING
         if is_a(kind, abc.ABCMeta):  # Which other classes it stands for.
             self._note(kind.__name__, Facts("its registered classes", abc.get_cache_token))
-        # A metaclass of a library's reads what it likes, as that of enums does.
-        meta: type = type(kind)
-        is_read_elsewhere = any(map(kinds.is_of_library, mro(meta)))
-        names = None if self.is_dynamic or is_read_elsewhere else self.names
+        names = None if self.is_dynamic or _is_read_elsewhere(kind) else self.read
         for base in mro(kind):
-            if id(base) in self.met and base is not kind:
+            if base is not kind and id(base) in (self.met if names is not None else self.met_whole):
                 continue
             self.met[id(base)] = base
+            if names is None:
+                self.met_whole.add(id(base))
             if base.__name__ in watch.READING_CLASSES.get(base.__module__, ()):
                 self._refuse(f"it can make objects of class {base.__name__}, which read the world")
             where = kinds.origin_of(base)
@@ -319,14 +326,15 @@ class _Walk:
                     self.more.update(own["__match_args__"])
             elif where is INTERNAL or kinds.is_of_library(base):
                 own = type.__getattribute__(base, "__dict__")
-                entry = self._note(base.__name__, OwnClass(own), counting.of_class(own, names))
+                read = None if where is INTERNAL else names  # Its code reads what stands there.
+                entry = self._note(base.__name__, OwnClass(own), counting.of_class(own, read))
                 is_of_tensors = issubclass(base, TensorBase)  # What its own functions see is not looked at.
                 for name, value in zip(entry.keys, entry.values, strict=True):
                     if self._is_read(name) and not (is_of_tensors and counting.is_own(value)):
                         self.waiting.append((path(base.__name__, name), value))
 
     def _is_read(self, name: str) -> bool:
-        return name in counting.OWN or name in self.names
+        return self.is_dynamic or name in counting.OWN or name in self.read
 
     def _module(self, title: str, module: types.ModuleType) -> None:
         name = kinds.name_of(module)
@@ -341,6 +349,9 @@ class _Walk:
                 self._names_of(title, module.__dict__)
             names |= self.texts
         self._look_up(title, module.__dict__, names)
+        if not is_own and "__getattr__" in module.__dict__:  # It finds the names that code reads there.
+            late = [name for name in here if name not in module.__dict__]
+            self.waiting += [(path(title, name), getattr(module, name, None)) for name in late]
         if type(module) is not types.ModuleType:
             self._parts_of(title, module)
 
@@ -351,6 +362,8 @@ class _Walk:
 
     def _holder(self, title: str, value: object) -> None:
         self._go_on(self._note(title, Inside(value)))
+        if is_a(value, BaseException):
+            self._attributes(title, value, kinds.fields_in_c(type(value)))
         if type(value) in (operator.attrgetter, operator.methodcaller):
             names = value.__reduce__()[1]
             self.more.update(part for text in names if isinstance(text, str) for part in text.split("."))
@@ -407,6 +420,19 @@ class _Walk:
             home.update(items)
         entry.keys, entry.values = look()
 
+    def _put_back_in(self, title: str, function: types.FunctionType) -> None:
+        """The same for what a function that was made in the call holds."""
+        cells = [cell for cell in function.__closure__ or () if signature.holds_free(counting.content(("", cell))[1])]
+        for cell in cells:
+            cell.cell_contents = signature.without_free(cell.cell_contents)
+        defaults, named = function.__defaults__, function.__kwdefaults__
+        has_defaults = signature.holds_free((*(defaults or ()), *(named or {}).values()))
+        if has_defaults:
+            function.__defaults__ = signature.without_free(defaults)
+            function.__kwdefaults__ = {name: signature.without_free(value) for name, value in (named or {}).items()}
+        if cells or has_defaults:
+            self._refuse(f"it keeps a number in {title}")
+
     def _array(self, title: str, array: Any) -> None:
         if array.nbytes > BYTES:
             self._refuse(f"{title} is an array of {array.nbytes} bytes, and more than {BYTES} are not looked at")
@@ -426,6 +452,8 @@ class _Walk:
         else:
             if is_a(value, (datetime.datetime, datetime.time)):
                 self._attributes(title, value, ["tzinfo"])
+            if kind.__module__ == "numpy.dtypes" and value.names is not None:  # type: ignore[attr-defined]
+                self._note(title, Facts("its fields", functools.partial(repr, value)))
             self._parts_of(title, value)
 
     def _parts_of(self, title: str, value: object) -> None:
@@ -450,7 +478,7 @@ class _Walk:
         self._slots_of(title, value)
 
     def _slots_of(self, title: str, value: object, ignored: Collection[str] = ()) -> None:
-        names = [name for name in signature.slots(type(value)) if self._sees(name) and name not in ignored]
+        names = [name for name in signature.slots(type(value)) if self._is_read(name) and name not in ignored]
         if names:
             self._attributes(title, value, names)
 
@@ -472,8 +500,12 @@ class _Walk:
             read = own.keys() & self.names
         else:
             read = own.keys()
-        if any(home is own for home in self.capture.homes):  # Each run does again what changes it.
+        before = self.capture.before.get(id(own))
+        if before is not None:  # Each run does again what changes it.
             read = set()
+            for name in sorted(self.names & before.keys()):
+                if type(before[name]) in (int, float) and not is_same(before[name], own.get(name)):
+                    self._refuse(f"it reads {path(title, name)}, which each run changes")
         names = {*read, *self.names & counting.methods(kind)} - self.capture.reads_anew(own)
         self._go_on(self._note(title, Lookup(own.get, sorted(names))))  # `optimizer.step = ...`, `schedule.last_epoch`
         self._note(title, Class(value))
@@ -507,7 +539,7 @@ class _Walk:
     ) -> None:
         """The attributes of an object, of which those count that code can name."""
         self.met[id(names)] = names
-        wanted = None if self.is_dynamic or are_all_wanted else functools.partial(counting.may_read, self.names | also)
+        wanted = None if self.is_dynamic or are_all_wanted else functools.partial(counting.may_read, self.read | also)
         anew = self.capture.reads_anew(names)
         if anew:  # All that counts but numbers which each run reads and writes.
             self._note(title, Facts("its attributes", functools.partial(counting.wanted_of, names, wanted)))
@@ -525,3 +557,11 @@ class _Walk:
                 if not are_named or type(key) is not str or key in self.passed or key.startswith("__"):
                     self._hands_on(title, value)
                 self.waiting.append((title, value))
+
+
+def _is_read_elsewhere(kind: type) -> bool:
+    """Whether code of this package or of a library reads attributes of a class: of its own subclasses, or, as a
+    metaclass does, what it likes."""
+    bases = [base for base in mro(kind) if base.__name__ not in counting.BASES]
+    is_of_the_package = any(kinds.origin_of(base) is INTERNAL for base in bases)
+    return is_of_the_package or any(map(kinds.is_of_library, (*bases, *mro(type(kind)))))

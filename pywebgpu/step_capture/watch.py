@@ -474,8 +474,8 @@ def is_pure(function: object) -> bool:
     owner = getattr(function, "__self__", None)
     module = getattr(function, "__module__", None)
     if module is None:
-        if isinstance(owner, VALUES):
-            return not (isinstance(owner, type) and owner.__module__ in ("datetime", "time"))
+        if issubclass(type(owner), VALUES):
+            return not (issubclass(type(owner), type) and owner.__module__ in ("datetime", "time"))
         module = type(owner).__module__
         if module == "builtins":
             return type(owner).__name__ not in ("generator", "coroutine", "async_generator")

@@ -30,11 +30,12 @@ Asking = Method | Property  # what methods of Tensor become once a program has a
 def patching() -> Iterator[Any]:
     """What a program changes in the package, or in Python's own modules, is put back."""
     classes = [(kind, {*vars(kind)}) for kind in (pywebgpu.Tensor, nn.Module, nn.Linear, pywebgpu.optim.SGD)]
-    modules, folder = dict(sys.modules), os.getcwd()
+    modules, folder, depth = dict(sys.modules), os.getcwd(), sys.getrecursionlimit()
     with (
         pytest.MonkeyPatch.context() as patch,
         decimal.localcontext(),
         np.errstate(),
+        np.printoptions(),
         pywebgpu.random.fork_rng(),
     ):
         patch.setattr(os, "environ", dict(os.environ))
@@ -47,6 +48,8 @@ def patching() -> Iterator[Any]:
         if "__file__" not in vars(sys.modules[name]):  # A program made it.
             del sys.modules[name]
     os.chdir(folder)
+    sys.setrecursionlimit(depth)
+    pywebgpu.set_printoptions(profile="default")
     logging.disable(0)
     pywebgpu.set_grad_enabled(True)
     pywebgpu.nn.module.everywhere.clear()

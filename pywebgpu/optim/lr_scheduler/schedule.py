@@ -97,6 +97,8 @@ class LRScheduler:
 
     def state_dict(self) -> dict[str, Any]:
         """All attributes but the optimizer."""
+        if capture_state.capture is not None:
+            capture_state.capture.reason = "it takes the state of a schedule"
         return {name: value for name, value in self.__dict__.items() if name != "optimizer"}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
