@@ -5,12 +5,14 @@ from __future__ import annotations
 import builtins
 import codecs
 import decimal
+import dis
 import functools
+import inspect
 import operator
 import sys
 import types
 import warnings
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 from pywebgpu.step_capture import kinds, watch
@@ -125,7 +127,7 @@ def may_read(names: frozenset[str], name: str) -> bool:
     return name in names or name in OWN or name in PROTOCOLS or name.endswith("hooks") or name[:2] == "__" == name[-2:]
 
 
-def wanted_of(names: dict[str, Any], wanted: Callable[[str], bool] | None) -> tuple[str, ...]:
+def wanted_of(names: Iterable[str], wanted: Callable[[str], bool] | None) -> tuple[str, ...]:
     return tuple(names if wanted is None else filter(wanted, names))
 
 
@@ -135,6 +137,16 @@ def is_among(key: object, *groups: Collection[str]) -> bool:
 
 def methods(kind: type) -> set[str]:
     return {name for base in mro(kind) for name, one in vars(base).items() if callable(one)}
+
+
+@functools.lru_cache(1024)
+def written_by(kind: type) -> frozenset[str]:
+    """The attributes that methods of a class write, but for those that give an object its state."""
+    own = [one for base in mro(kind) for one in vars(base).values() if is_a(one, types.FunctionType)]
+    codes = [inspect.unwrap(one).__code__ for one in own if one.__name__ not in ("__init__", "load_state_dict")]
+    return frozenset(
+        step.argval for code in codes for step in dis.get_instructions(code) if step.opname == "STORE_ATTR"
+    )
 
 
 def of_modules(kind: type) -> frozenset[str]:

@@ -198,6 +198,13 @@ class Compiled:
         if unseen:
             variants.each_call = unseen
             self._variants[call.key] = variants
+        places = captured.around.kept if captured.around is not None else []
+        if not reason and places:
+            if self._note_counted(places):
+                self._say(f"captured again, as it keeps a number in {places[0].name}")
+                return self._given(captured)
+            reason = variants.each_call = f"it keeps a number in {places[0].name}"
+            self._variants[call.key] = variants
         if reason:
             self._lose(reason)
         else:
@@ -242,11 +249,17 @@ class Compiled:
     def _count(self, now: Replays, written: str) -> bool:
         """Whether all that the function changed are numbers that it keeps: each run can do that, too."""
         places = now.surroundings.counted()
-        if not places or len(places) > COUNTED:
+        if not places or not self._note_counted(places):
             return False
-        self._counted = [*self._counted, *places][-COUNTED:]
         self._say(f"captured again, as it counts: {written}")
         return True
+
+    def _note_counted(self, places: list[Place]) -> bool:
+        """Whether each run can read and write the numbers there: they are not too many, and some are new."""
+        known = {(id(place.owner), place.name) for place in self._counted}
+        new = [place for place in places if (id(place.owner), place.name) not in known]
+        self._counted = [*self._counted, *new][-COUNTED:]
+        return bool(new) and len(places) <= COUNTED
 
     def _differs(self, variants: _Variants, one: Step, found: str) -> None:
         reason = f"call {one.now.n_calls} did something else than a replay would have done: {found}"

@@ -145,16 +145,20 @@ def path(title: str, key: object) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Place:
-    """Where a program keeps a number: by its name in a dict, or in a cell."""
+    """Where a program keeps a number: by its name in a dict or on a class, or in a cell."""
 
     owner: Any
     name: str
 
     def get(self) -> Any:
+        if is_a(self.owner, type):
+            return type.__getattribute__(self.owner, "__dict__")[self.name]
         return self.owner[self.name] if type(self.owner) is dict else self.owner.cell_contents
 
     def set(self, value: object) -> None:
-        if type(self.owner) is dict:
+        if is_a(self.owner, type):
+            type.__setattr__(self.owner, self.name, value)
+        elif type(self.owner) is dict:
             self.owner[self.name] = value
         else:
             self.owner.cell_contents = value
@@ -170,6 +174,7 @@ class Surroundings:
     library_codes: the library's code that ran, as in `codes`.
     by_identity: code that ran asks whether two values are one.
     tells: something was met that tells a number which stands for several values from Python's own.
+    kept: where the program put numbers that stand for several values, and nothing else keeps it from being replayed.
     n_looks: how often something had changed, and they were looked at one by one.
     """
 
@@ -183,6 +188,7 @@ class Surroundings:
     library_codes: dict[tuple[int, int], Any] = field(default_factory=dict)
     tells: bool = False
     by_identity: bool = False
+    kept: list[Place] = field(default_factory=list)
     n_looks: int = 0
     _fast: Callable[[], bool] | None = None
 
@@ -210,9 +216,8 @@ class Surroundings:
             keys, values = entry.look()
             if are_same(keys, entry.keys) and are_same(values, entry.values):
                 continue
-            owner = getattr(entry.look, "mapping", None)
-            owner = getattr(entry.look, "thing", None) if owner is None else owner
-            if type(owner) not in (dict, types.CellType) or not are_same(keys, entry.keys):
+            owner = owner_of(entry.look)
+            if owner is None or not are_same(keys, entry.keys):
                 return None
             for key, old, new in zip(keys, entry.values, values, strict=True):
                 if (entry.wanted is None or entry.wanted(key)) and not _is(old, new):
@@ -222,10 +227,19 @@ class Surroundings:
         return [*places.values()]
 
 
+def owner_of(look: Any) -> object:
+    """What numbers may be kept in: the dict, the cell or the class that a look is at; else None."""
+    if isinstance(look, OfClass):
+        return look.owner
+    owner = getattr(look, "mapping", None)
+    owner = getattr(look, "thing", None) if owner is None else owner
+    return owner if type(owner) in (dict, types.CellType) else None
+
+
 def _comparison(entries: list[Entry]) -> Callable[[], bool]:
     """All entries against what they were at once, by identity, with next to nothing of Python's per entry."""
     looks = [entry.look for entry in entries]
-    mappings = [look.mapping for look in looks if type(look) is Mapping]
+    mappings = [look.mapping for look in looks if type(look) is Mapping or type(look) is OfClass]
     # The attributes of a class are shown by a view, which holds nothing but the dict itself.
     classes = [*chain.from_iterable(get_referents(look.mapping) for look in looks if isinstance(look, OwnClass))]
     modules = [look.mapping for look in looks if isinstance(look, OwnModule)]
@@ -329,6 +343,13 @@ class Mapping:
 
     def __call__(self) -> tuple[list[Any], list[Any]]:
         return [*keys_of(self.mapping)], [*values_of(self.mapping)]
+
+
+@dataclass(slots=True)
+class OfClass(Mapping):
+    """The attributes of a program's class."""
+
+    owner: type
 
 
 class OwnClass(Mapping):

@@ -25,6 +25,7 @@ from typing import Any
 
 from pywebgpu.step_capture import counting, kinds, signature, watch
 from pywebgpu.step_capture.capture import Capture
+from pywebgpu.step_capture.free_number import FREE
 from pywebgpu.step_capture.surroundings import (
     EXACT,
     MISSING,
@@ -35,14 +36,16 @@ from pywebgpu.step_capture.surroundings import (
     Inside,
     Lookup,
     Mapping,
+    OfClass,
     OwnClass,
     OwnModule,
+    Place,
     Sequence,
     Surroundings,
     attribute,
     is_a,
-    is_same,
     mro,
+    owner_of,
     path,
 )  # fmt: skip
 from pywebgpu.step_capture.watch import INTERNAL, LIBRARY, USER, Watch
@@ -84,6 +87,7 @@ class _Walk:
         self.read = names.union(*(code.co_names for code, _ in watched.library_codes.values()))
         self.more: set[str] = set()
         self.of_modules: frozenset[str] = frozenset()
+        self.kept: list[Place] = []  # of numbers that stand for several values
         self.tells = False  # what tells a free number from Python's own is met
         codes = [code for code, _ in watched.codes.values()]
         loads = [*map(watch.loads_of, codes)]
@@ -157,6 +161,7 @@ class _Walk:
             library_codes=self.library_codes,
             tells=self.tells,
             by_identity=self.by_identity,
+            kept=self.kept,
         )
 
     def _refuse(self, reason: str) -> None:
@@ -320,8 +325,7 @@ class _Walk:
                 self._attributes(base.__name__, base, ["__mro__", *filter(self._sees, ("__name__", "__qualname__"))])
                 self.waiting.append((META, type(base)))
                 own = type.__getattribute__(base, "__dict__")
-                entry = self._note(base.__name__, Mapping(own), counting.of_class(own, names))
-                self._go_on(entry, are_named=True)
+                self._go_on(self._of_class(base, own, counting.of_class(own, names)), are_named=True)
                 if "__match_args__" in own and "__match_args__" in self.names:
                     self.more.update(own["__match_args__"])
             elif where is INTERNAL or kinds.is_of_library(base):
@@ -332,6 +336,14 @@ class _Walk:
                 for name, value in zip(entry.keys, entry.values, strict=True):
                     if self._is_read(name) and not (is_of_tensors and counting.is_own(value)):
                         self.waiting.append((path(base.__name__, name), value))
+
+    def _of_class(self, kind: type, own: types.MappingProxyType[str, Any], wanted: Callable[[str], bool]) -> Entry:
+        anew = self.capture.reads_anew(kind)
+        if not anew:
+            return self._note(kind.__name__, OfClass(own, kind), wanted)
+        self._note(kind.__name__, Facts("its attributes", functools.partial(counting.wanted_of, own, wanted)))
+        names = [name for name in counting.wanted_of(own, wanted) if name not in anew]
+        return self._note(kind.__name__, Lookup(own.get, names))
 
     def _is_read(self, name: str) -> bool:
         return self.is_dynamic or name in counting.OWN or name in self.read
@@ -397,8 +409,14 @@ class _Walk:
         home = getattr(look, "sequence", getattr(look, "mapping", None))
         for key, value in zip(entry.keys, entry.values, strict=True):
             if signature.holds_free(value):
-                self._refuse(f"it keeps a number in {path(entry.title, key)}")
-                if isinstance(look, Attributes):
+                owner = owner_of(look)
+                if type(key) is str and owner is not None and type(value) in FREE:
+                    self.kept.append(Place(owner, key))
+                else:
+                    self._refuse(f"it keeps a number in {path(entry.title, key)}")
+                if isinstance(look, OfClass):
+                    type.__setattr__(look.owner, key, signature.without_free(value))
+                elif isinstance(look, Attributes):
                     object.__setattr__(look.thing, key, signature.without_free(value))
                 elif is_a(home, (dict, list, deque)):
                     home[key] = signature.without_free(value)
@@ -503,9 +521,11 @@ class _Walk:
         before = self.capture.before.get(id(own))
         if before is not None:  # Each run does again what changes it.
             read = set()
+            written = counting.written_by(kind)  # type: ignore[arg-type]
             for name in sorted(self.names & before.keys()):
-                if type(before[name]) in (int, float) and not is_same(before[name], own.get(name)):
+                if name in written and type(before[name]) in (int, float):
                     self._refuse(f"it reads {path(title, name)}, which each run changes")
+                self.waiting.append((path(title, name), before[name]))
         names = {*read, *self.names & counting.methods(kind)} - self.capture.reads_anew(own)
         self._go_on(self._note(title, Lookup(own.get, sorted(names))))  # `optimizer.step = ...`, `schedule.last_epoch`
         self._note(title, Class(value))
