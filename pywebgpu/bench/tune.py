@@ -122,7 +122,7 @@ class _Tuner:
         return found
 
     def _launches(self, case: Case, problem: Problem) -> list[Launch]:
-        template = next(one for one in templates.ALL if one.name == case.template)
+        template = next(one for one in templates.load_all() if one.name == case.template)
         return list(template.launches(problem, self._target))
 
     def _confirmed(self, best: Tuning) -> Tuning:

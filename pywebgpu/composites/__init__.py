@@ -2,3 +2,8 @@
 
 The one home of what torch calls "functional": Tensor methods, nn and fallbacks of fused ops all call it.
 """
+
+from pywebgpu.support import lazy as _lazy
+
+# What a step of training rarely calls.
+_lazy.modules(__name__, "indexing joining masks matrix ordering scan scattering")

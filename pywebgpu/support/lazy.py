@@ -3,10 +3,12 @@
 What a program never names it does not load: that is Python's time at its start, and in a page also bytes.
 """
 
+import sys
 from collections.abc import Callable, Mapping
-from importlib import import_module, util
+from importlib import import_module, reload, util
 from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
+from threading import RLock
 from types import ModuleType
 from typing import Any
 
@@ -79,6 +81,44 @@ def absent(package: str) -> Callable[[str], Any]:
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     return find
+
+
+class LateModule(ModuleType):
+    """A module that runs when one of its names is first asked for; from then on it is a module like any other."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        vars(self)[_LOCK] = RLock()
+
+    def __getattr__(self, name: str) -> Any:
+        own = _own_dict(self)
+        if name.startswith("__"):  # Whoever looks through sys.modules asks for such names.
+            raise AttributeError(f"module {own['__name__']!r} has no attribute {name!r}")
+        with own[_LOCK]:  # Another thread waits until all of it is there.
+            if type(self) is LateModule and _RUNS not in own:
+                own[_RUNS] = True
+                try:
+                    reload(self)
+                    self.__class__ = ModuleType  # type: ignore[assignment]  # Nothing of this class slows it down.
+                finally:
+                    del own[_RUNS]
+        return ModuleType.__getattribute__(self, name)
+
+    def __dir__(self) -> list[str]:
+        getattr(self, "names", None)  # It runs.
+        return sorted(vars(self))
+
+
+_LOCK, _RUNS = "__lock__", "__runs__"
+
+
+def modules(package: str, names: str) -> None:
+    """Modules of a package that run when they are first used: importing one of them loads nothing."""
+    home = sys.modules.get(package)
+    for name in names.split():
+        module = sys.modules[f"{package}.{name}"] = LateModule(f"{package}.{name}")
+        if home is not None:
+            setattr(home, name, module)
 
 
 class AliasLoader(Loader):

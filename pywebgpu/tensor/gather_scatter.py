@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Self, Ty
 from pywebgpu import dtypes
 from pywebgpu.composites import indexing, masks, matrix, scattering
 from pywebgpu.errors import DTypeError, ShapeError
-from pywebgpu.ir.graph import Node, Spec, thread_state
+from pywebgpu.ir.graph import Spec, thread_state
 from pywebgpu.ops import indexing as ops
 from pywebgpu.ops import pointwise
 from pywebgpu.support.shapes import broadcast
@@ -19,7 +19,7 @@ from pywebgpu.tensor import index, overlap
 from pywebgpu.tensor.apply import apply, aten, called
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.memory_format import laid_out, same
-from pywebgpu.tensor.methods import aliased, named, node_of, operand, require_tensor
+from pywebgpu.tensor.methods import aliased, node_of, operand, require_tensor
 from pywebgpu.tensor.reshaping import ReshapingMethods
 
 if TYPE_CHECKING:
@@ -29,23 +29,6 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 S = TypeVar("S", bound=TensorBase)
-
-
-def _method(function: Callable[..., Node]) -> Callable[..., Tensor]:
-    """A method of a function of nodes; tensors of shape () on device cpu may come along."""
-
-    def method(self: TensorBase, *args: Any, **options: Any) -> Tensor:
-        given = [_operand(self, arg) for arg in args]
-        named_ = {name: _operand(self, value) for name, value in options.items()} if options else options
-        return called(self._new(function(self._node, *given, **named_), self._storage.device), function.__name__)
-
-    return aliased(named(method, function))
-
-
-def _operand(self: TensorBase, value: object) -> object:
-    if not isinstance(value, TensorBase):
-        return value
-    return node_of(self, value)
 
 
 def _form(
@@ -144,14 +127,21 @@ class GatherScatterMethods(index.Subscripts, ReshapingMethods):
         """A copy in which rows of source are combined into theirs by prod, mean, amax or amin."""
         return apply(indexing.index_reduce, self, dim, index, source, reduce, include_self=include_self)
 
-    index_fill = _method(indexing.index_fill)
+    @aliased
+    def index_fill(self, dim: int, index: Tensor, value: Operand) -> Tensor:
+        """A copy in which out[index[i]] = value along an axis."""
+        return apply(indexing.index_fill, self, dim, index, value)
+
     index_add_, index_copy_ = _form(index_add), _form(index_copy)
     index_fill_ = _form(index_fill, check=overlap.check_rows)
     index_reduce_ = _form(index_reduce, reads_itself=True)
 
     # Flat positions
 
-    take = _method(scattering.take)
+    @aliased
+    def take(self, index: Tensor) -> Tensor:
+        """Elements of the flattened tensor by number, in the shape of index."""
+        return apply(scattering.take, self, index)
 
     def put(self, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
         """A copy in which flattened out[index[i]] = source[i], or += with accumulate."""
@@ -162,8 +152,16 @@ class GatherScatterMethods(index.Subscripts, ReshapingMethods):
 
     # By mask
 
-    masked_fill = _method(masks.masked_fill)
-    masked_scatter = _method(masks.masked_scatter)
+    @aliased
+    def masked_fill(self, mask: Tensor, value: Operand) -> Tensor:
+        """value where the mask holds, else this; both broadcast. Raises: DTypeError unless the mask is bool."""
+        return apply(masks.masked_fill, self, mask, value)
+
+    @aliased
+    def masked_scatter(self, mask: Tensor, source: Tensor) -> Tensor:
+        """Elements of source, in order, where the mask holds, else this. Raises: RangeError when source has too few."""
+        return apply(masks.masked_scatter, self, mask, source)
+
     masked_fill_ = _form(masked_fill, check=overlap.check_rows)
     masked_scatter_ = _form(masked_scatter, check=lambda written, read: None)  # All is read before.
 
@@ -202,9 +200,26 @@ class GatherScatterMethods(index.Subscripts, ReshapingMethods):
 
     # Triangles and diagonals
 
-    tril, triu = _method(matrix.tril), _method(matrix.triu)
+    @aliased
+    def tril(self, diagonal: int = 0) -> Tensor:
+        """This on and below a diagonal of its last two axes, 0 above. diagonal: how far above the main one."""
+        return apply(matrix.tril, self, diagonal)
+
+    @aliased
+    def triu(self, diagonal: int = 0) -> Tensor:
+        """This on and above a diagonal of its last two axes, 0 below. diagonal: how far above the main one."""
+        return apply(matrix.triu, self, diagonal)
+
     tril_, triu_ = _form(tril), _form(triu)
-    trace, diagflat = _method(matrix.trace), _method(matrix.diagflat)
+
+    def trace(self) -> Tensor:
+        """The sum of a matrix's diagonal."""
+        return apply(matrix.trace, self)
+
+    @aliased
+    def diagflat(self, offset: int = 0) -> Tensor:
+        """A matrix with all elements on its diagonal."""
+        return apply(matrix.diagflat, self, offset)
 
     @aliased
     def kron(self, other: Tensor) -> Tensor:

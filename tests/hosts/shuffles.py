@@ -25,7 +25,7 @@ SPLITS = (2, 8, 64)  # lanes of a row: less than a subgroup has, as many, or mor
 
 def rows(device: Any, given: Any, problem: Problem, chosen: Launch, x: torch.Tensor) -> list[float]:
     """Sums, softmaxes and extremes of the rows of x, by one launch."""
-    (template,) = [one for one in templates.ALL if one.name == "rows"]
+    (template,) = [one for one in templates.load_all() if one.name == "rows"]
     device.target = replace(given, tuning={launch.case(template, problem): chosen})
     found = [x.sum(1), x.softmax(1), x.amin(1), torch.where(x < 0, x, float("nan")).amax(1).isnan().float()]
     return [number for tensor in found for number in tensor.reshape(-1).tolist()]
@@ -33,7 +33,7 @@ def rows(device: Any, given: Any, problem: Problem, chosen: Launch, x: torch.Ten
 
 def norm(device: Any, given: Any, way: str) -> list[float]:
     """A norm's output and gradients, as on a GPU of few cores."""
-    (template,) = [one for one in templates.ALL if one.name == "rows"]
+    (template,) = [one for one in templates.load_all() if one.name == "rows"]
     limits = replace(given.limits, emulated=False, bindings=max(given.limits.bindings, 12))
     features = replace(given.features, kind="", cores=2)
     problem = Problem(NORMED, layout="blocks")
@@ -51,7 +51,7 @@ def main(name: str, results: str, *shapes: str) -> None:
     torch.set_default_device(name)
     device: Any = devices.open_device(name)
     given = device.target
-    (template,) = [one for one in templates.ALL if one.name == "rows"]
+    (template,) = [one for one in templates.load_all() if one.name == "rows"]
     found: list[Any] = []
     for shape in [SHAPES[int(index)] for index in shapes]:  # by their numbers
         x, problem = numbers(*shape), Problem(shape, layout="along")

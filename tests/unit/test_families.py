@@ -58,7 +58,9 @@ def test_kernels_keep_to_the_limits_of_each_family(
 def test_results_leave_registers_for_what_they_are_made_of(adapter: str, kind: str) -> None:
     device = target(adapter, replace(Limits(), shared_bytes=64 << 10), kind)
     registers = families.of(device.features).registers
-    matmul, attention = (next(one for one in templates.ALL if one.name == name) for name in ("matmul", "attention"))
+    matmul, attention = (
+        next(one for one in templates.load_all() if one.name == name) for name in ("matmul", "attention")
+    )
     for m, n, k in ((1024, 1024, 1024), (512, 3072, 768), (37, 70, 4096), (512, 50257, 768)):
         found = launch.choose(matmul, Problem((1, m, n, k), ("float32",), "nn"), device)
         high, wide = found.each
@@ -69,7 +71,7 @@ def test_results_leave_registers_for_what_they_are_made_of(adapter: str, kind: s
 
 
 def test_products_use_no_workgroup_memory_where_that_is_no_faster_than_the_caches() -> None:
-    matmul = next(one for one in templates.ALL if one.name == "matmul")
+    matmul = next(one for one in templates.load_all() if one.name == "matmul")
     for size in (16, 70, 1024):
         found = launch.choose(matmul, Problem((1, size, size, 64), ("float32",), "nn"), target("arm valhall", Limits()))
         assert found.way != matmul_blocks.WAY

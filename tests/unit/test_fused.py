@@ -45,7 +45,8 @@ TEMPLATE: FusedTemplate = EXAMPLE["RmsTemplate"]()
 def registered(*, claimed: bool = True) -> Iterator[None]:
     """With the template in the registry, or with the fallback alone."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(templates, "ALL", (TEMPLATE, *templates.ALL) if claimed else templates.ALL)
+        entries = templates.ENTRIES
+        patch.setattr(templates, "ENTRIES", (templates.Entry(lambda: TEMPLATE), *entries) if claimed else entries)
         patch.setattr(state.default, "is_stored", False)
         program_cache.clear()
         yield

@@ -106,7 +106,7 @@ def test_few_rows_are_added_on_a_gpu_as_on_device_cpu(
     features = Features(family="nvidia", translator=opened.target.features.translator)
     monkeypatch.setattr(opened, "target", replace(opened.target, limits=limits, features=features))
     expected = values(written(*shape)("cpu"))
-    template = next(one for one in templates.ALL if one.name == "scatter_few")
+    template = next(one for one in templates.load_all() if one.name == "scatter_few")
     for at in range(3):
         with launched(template, at):
             found = values(written(*shape)(device))

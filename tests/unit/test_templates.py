@@ -11,6 +11,7 @@ import pytest
 import pywebgpu as torch
 from pywebgpu import devices
 from pywebgpu.compiler import kernel_table
+from pywebgpu.ir.graph import Fused, Structural
 from pywebgpu.kernels import launch, templates
 from pywebgpu.kernels.kernel import Limits
 from pywebgpu.kernels.launch import Case, Launch, Problem
@@ -25,6 +26,7 @@ from tests.unit.compiled import NULL, for_limits, only, programs
 Subject = Callable[[str], Any]  # a device -> results that the template computes there
 
 DEFAULT = Limits()
+OPS = (Fused, Structural)
 FEW = 6  # launches of a template that are run on a device; all of them are compiled
 TARGETS = {
     "default": Target(True, DEFAULT),
@@ -176,12 +178,19 @@ def values(results: Any) -> list[Any]:
     return [one.numpy(force=True) for one in (results if isinstance(results, list | tuple) else [results])]
 
 
-CASES = [(template, subject) for template in templates.ALL for subject in SUBJECTS[template.name]]
+CASES = [(template, subject) for template in templates.load_all() for subject in SUBJECTS[template.name]]
 IDS = [f"{template.name}{SUBJECTS[template.name].index(subject)}" for template, subject in CASES]
 
 
 def test_every_template_is_tried() -> None:
-    assert {template.name for template in templates.ALL} == SUBJECTS.keys()
+    assert {template.name for template in templates.load_all()} == SUBJECTS.keys()
+
+
+def test_an_entry_with_an_op_is_of_a_template_of_that_op_alone() -> None:
+    ops = [value for module in (indexing, scattering) for value in vars(module).values() if isinstance(value, OPS)]
+    for entry in templates.ENTRIES:
+        claimed = [op for op in ops if entry.template.claims(op, TARGETS["default"])]
+        assert entry.op is None or claimed == [entry.op], entry.template.name
 
 
 def problems(template: Template, subject: Subject, target: Target) -> list[tuple[Problem, list[Launch]]]:
@@ -235,7 +244,7 @@ def test_launches_give_the_values_of_device_cpu(
 
 
 def test_a_tuning_chooses_among_the_launches_that_a_target_can_run() -> None:
-    template = templates.ALL[2]
+    template = templates.load_all()[2]
     problem = Problem((1, 300, 512, 64), ("float32",), "nn")
     plain = TARGETS["default"]
     rule, other, *_ = template.launches(problem, plain)
@@ -250,7 +259,7 @@ def test_a_tuning_chooses_among_the_launches_that_a_target_can_run() -> None:
 def test_a_tuning_changes_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     subject = SUBJECTS["matmul"][1]
     rule = only(lambda: subject("null")).kernels[-1]
-    template = templates.ALL[2]
+    template = templates.load_all()[2]
     ((problem, found),) = problems(template, subject, NULL.target)
     tuned = replace(NULL.target, tuning={launch.case(template, problem): found[-1]})
     monkeypatch.setattr(NULL, "target", tuned)

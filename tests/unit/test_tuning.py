@@ -73,7 +73,7 @@ def test_tables_of_the_package_name_launches_that_there_are(file: Path) -> None:
     found = tuning.from_text(file.read_text(encoding="utf-8"))
     assert found
     for case, chosen in found.items():
-        (template,) = [one for one in templates.ALL if one.name == case.template]
+        (template,) = [one for one in templates.load_all() if one.name == case.template]
         assert chosen in template.launches(Problem(case.shape_class, case.formats, case.layout), target), case
 
 

@@ -20,7 +20,7 @@ from pywebgpu.runtime import program_cache, state
 from pywebgpu.support.symbolic import Sym, variable
 from tests.unit.compiled import kernel, leaf
 
-POINTWISE = templates.ALL[0]
+POINTWISE = templates.load_all()[0]
 
 
 @pytest.fixture

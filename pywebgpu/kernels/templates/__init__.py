@@ -1,5 +1,9 @@
 """The registry of templates: a kind of kernel is a module here, and a line in this file."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
 from pywebgpu.errors import CompileError
 from pywebgpu.ir.graph import Node, Op
 from pywebgpu.kernels.target import Target
@@ -17,25 +21,47 @@ from pywebgpu.kernels.templates import (
     scatter_rows,
     sort,
 )
+from pywebgpu.ops import indexing, scattering
 
-ALL: tuple[Template, ...] = (
-    pointwise.PointwiseTemplate(),
-    rows.RowsTemplate(),
-    matmul.MatmulTemplate(),
-    scan.ScanTemplate(),
-    scan_blocks.ScanBlocksTemplate(),
-    scatter.ScatterTemplate(),
-    scatter.ScatterSortedTemplate(),
-    scatter.FoldSortedTemplate(),
-    scatter_rows.ScatterBlocksTemplate(),
-    scatter_rows.ScatterCarriedTemplate(),
-    scatter_few.ScatterFewTemplate(),
-    sort.SortBlockTemplate(),
-    sort.SortMergeTemplate(),
-    pack.PackTemplate(),
-    attention.AttentionTemplate(),
-    attention.AttentionBackwardTemplate(),
+
+@dataclass(frozen=True)
+class Entry:
+    """A template. op: the only one that it claims: where it is not compiled, the template's module does not run."""
+
+    make: Callable[[], Template]
+    op: Op | None = None
+
+    @cached_property
+    def template(self) -> Template:
+        return self.make()
+
+    def claims(self, op: Op, target: Target) -> bool:
+        return self.op in (None, op) and self.template.claims(op, target)
+
+
+ENTRIES: tuple[Entry, ...] = (
+    Entry(pointwise.PointwiseTemplate),
+    Entry(rows.RowsTemplate),
+    Entry(matmul.MatmulTemplate),
+    Entry(lambda: scan.ScanTemplate(), indexing.scan),
+    Entry(lambda: scan_blocks.ScanBlocksTemplate(), indexing.scan_blocks),
+    Entry(scatter.ScatterTemplate),
+    Entry(scatter.ScatterSortedTemplate),
+    Entry(scatter.FoldSortedTemplate),
+    Entry(lambda: scatter_rows.ScatterBlocksTemplate(), scattering.scatter_blocks),
+    Entry(lambda: scatter_rows.ScatterCarriedTemplate(), scattering.scatter_carried),
+    Entry(lambda: scatter_few.ScatterFewTemplate(), scattering.scatter_few),
+    Entry(lambda: sort.SortBlockTemplate(), indexing.sort_block),
+    Entry(lambda: sort.SortMergeTemplate(), indexing.sort_merge),
+    Entry(pack.PackTemplate),
+    Entry(attention.AttentionTemplate),
+    Entry(attention.AttentionBackwardTemplate),
 )
+
+
+def load_all() -> list[Template]:
+    """All templates, whose modules have run then."""
+    return [entry.template for entry in ENTRIES]
 
 
 class Claims:
@@ -48,7 +74,7 @@ class Claims:
     def find(self, op: Op) -> Template | None:
         """None where no kernel exists."""
         if op not in self._found:
-            self._found[op] = next((one for one in ALL if one.claims(op, self.target)), None)
+            self._found[op] = next((entry.template for entry in ENTRIES if entry.claims(op, self.target)), None)
         return self._found[op]
 
     def is_computed(self, node: Node) -> bool:
