@@ -23,6 +23,7 @@ class Settings:
     node: the program Node, or a folder with its packages, that `pywebgpu node` uses; "" for the installation's own.
     tuning: False launches kernels by the templates' own rules, and not as was measured on adapters of this kind.
     verify: True checks the graph after each pass, and each Program, against what the compiler promises of them.
+    cuda: False where CUDA_VISIBLE_DEVICES names none: a program for PyTorch then finds no "cuda", and is on cpu.
     short_tracebacks: False shows this package's own frames in tracebacks, too.
     nans: "0" for no check, "1" raises at the first NaN that an op makes, "inf" at the first infinity, too.
     """
@@ -41,6 +42,7 @@ class Settings:
     nans: str = "0"
     tuning: bool = True
     verify: bool = False
+    cuda: bool = True
     short_tracebacks: bool = True
 
 
@@ -57,6 +59,7 @@ def from_environment() -> Settings:
     return Settings(
         debug=int(get("PYWEBGPU_DEBUG", "0")),
         device=get("PYWEBGPU_DEVICE", ""),
+        cuda=get("CUDA_VISIBLE_DEVICES", "0") not in ("", "-1"),
         fuse=get("PYWEBGPU_FUSE", "1") != "0",
         profile=get("PYWEBGPU_PROFILE", ""),
         pending=int(get("PYWEBGPU_PENDING", "50000")),

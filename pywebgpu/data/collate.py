@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, 
 from typing import Any
 
 from pywebgpu import dtypes, errors
-from pywebgpu.tensor import create, functions, tensor
+from pywebgpu.tensor import create, dispatch, functions, tensor
 
 FunctionMap = dict[Any, Callable[..., Any]]
 
@@ -46,7 +46,10 @@ def collate(batch: Sequence[Any], *, collate_fn_map: FunctionMap | None = None) 
 
 
 def collate_tensor_fn(batch: Sequence[Any], *, collate_fn_map: FunctionMap | None = None) -> tensor.Tensor:
-    return functions.stack(list(batch))
+    return _stack(list(batch))
+
+
+_stack = dispatch.public(functions.stack)  # Classes of tensors say what becomes of them.
 
 
 def collate_float_fn(batch: Sequence[float], *, collate_fn_map: FunctionMap | None = None) -> tensor.Tensor:

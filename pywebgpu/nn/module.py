@@ -11,8 +11,8 @@ from pywebgpu.autodiff import grad_mode
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.ir.graph import thread_state, used
 from pywebgpu.nn.parameter import conversion
-from pywebgpu.nn.state import StateDict
-from pywebgpu.nn.tree import CALL_HOOKS, HOOKS
+from pywebgpu.nn.state import EXTRA, StateDict
+from pywebgpu.nn.tree import CALL_HOOKS, HOOKS, registering
 from pywebgpu.step_capture import function
 from pywebgpu.step_capture.capture import capture_state
 from pywebgpu.tensor.grad_accumulator import RemovableHandle
@@ -297,4 +297,9 @@ def __getattr__(name: str) -> object:
     """PyTorch's functions that give every module a hook, which few programs use."""
     if name.startswith("register_module_"):
         return getattr(import_module("pywebgpu.nn.hooks"), name)
+    if name == "_EXTRA_STATE_KEY_SUFFIX":
+        return EXTRA
+    kind = name.removeprefix("_global_").removesuffix("_registration_hooks")
+    if kind in ("buffer", "module", "parameter"):
+        return registering.setdefault(kind, {})
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -146,9 +146,11 @@ ANSWERS: dict[str, Any] = {
     "utils._foreach_utils._get_fused_kernels_supported_devices": lambda: ["cpu", "cuda", "mps", "xpu"],
     "cuda.jiterator._create_jit_fn": lambda code_string, **options: _refusing("cuda.jiterator"),
     "cuda.jiterator._create_multi_output_jit_fn": lambda code_string, num_outputs, **opts: _refusing("cuda.jiterator"),
+    "utils._python_dispatch.is_traceable_wrapper_subclass": lambda t: (
+        hasattr(t, "__tensor_flatten__") and hasattr(t, "__tensor_unflatten__")
+    ),
     "autograd._profiler_enabled": lambda: False,
     "autograd._disable_profiler": lambda: None,
-    "nn.modules.module._EXTRA_STATE_KEY_SUFFIX": "_extra_state",
     "distributed.is_available": lambda: False,
     "distributed.is_initialized": lambda: False,
     "distributed.is_torchelastic_launched": lambda: False,
@@ -315,6 +317,8 @@ def _elsewhere(path: str, name: str) -> object:
     if path == "_C._nn" and not name.startswith("_"):
         return getattr(importlib.import_module("pywebgpu.nn.functional"), name, None)
     places = [path.rsplit(".", n)[0] for n in range(1, path.count(".") + 1)] + [""]
+    if path.startswith("nn.modules."):
+        places.insert(0, f"nn.{path.removeprefix('nn.modules.')}")
     for place in places:
         holder = importlib.import_module(f"pywebgpu.{place}".rstrip(".")) if _is_here(place) else None
         found = getattr(holder, name, None)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pywebgpu import devices, version
+from pywebgpu.settings import settings
 from pywebgpu.support import lazy
 from pywebgpu.torch_api import stand_ins, torch_version
 
@@ -36,6 +37,9 @@ def install(device: str | None = None, program: str | None = None, names: Sequen
     if found is not None and found is not surface:
         raise RuntimeError("torch was imported before: import pywebgpu.as_torch first, or use `pywebgpu run`")
     chosen = devices.device(device or devices.default_device()).type
+    if not settings.cuda:
+        chosen, names = "cpu", ()
+        devices.set_default_device(chosen)
     for name in names:
         devices.adopt(name, chosen)
     if chosen != "cpu":
@@ -78,7 +82,7 @@ class _Finder(importlib.abc.MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        if not fullname.startswith("torch."):
+        if not fullname.startswith("torch.") and fullname != "functorch":  # PyTorch brings both.
             return None
         found = stand_ins.module(fullname.removeprefix("torch."))
         return None if found is None else importlib.machinery.ModuleSpec(fullname, lazy.AliasLoader(found))

@@ -145,6 +145,28 @@ assert importlib.util.find_spec("torch") and importlib.util.find_spec("torch.dis
 assert torch.__name__ == "torch" and "Conv2d" in vars(torch.nn) and "Adam" in torch.optim.__dict__
 assert type(torch.__version__) is torch.torch_version.TorchVersion
 """
+HIDDEN = """
+import pywebgpu.as_torch
+import torch
+assert not torch.cuda.is_available() and torch.ones(2).device.type == "cpu" == torch.get_default_device().type
+assert torch.device("cuda:1").type == "cuda" and torch.device("mps") != torch.device("xpu")
+for name in ("cuda", "xpu", "hpu"):
+    try:
+        torch.ones(2, device=name)
+    except RuntimeError as error:
+        assert name in str(error).lower(), error
+    else:
+        raise AssertionError(name)
+import functorch
+assert functorch.vmap(lambda x: x * 2)(torch.ones(2)).tolist() == [2, 2]
+"""
+
+
+def test_a_program_that_hides_gpus_finds_none() -> None:
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": "", "PYWEBGPU_DEVICE": "null"}
+    subprocess.run([sys.executable, "-c", HIDDEN], env=environment, check=True)
+
+
 VERSIONS = "1.0 1 2.13.0 2.13.0+cpu 2.13.0+cpu.1 2.14.0a0 2.14.0a0+git1 2.14.0.dev2024 2.14rc1 2.14.post1 2.9 parrot"
 
 

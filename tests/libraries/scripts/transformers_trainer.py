@@ -5,7 +5,14 @@ import tempfile
 import torch
 from seeding import fill
 from torch.utils.data import Dataset
-from transformers import BertConfig, BertForSequenceClassification, Trainer, TrainerCallback, TrainingArguments
+from transformers import (
+    BertConfig,
+    BertForSequenceClassification,
+    PrinterCallback,
+    Trainer,
+    TrainerCallback,
+    TrainingArguments,
+)
 
 print("imported")
 
@@ -58,6 +65,7 @@ with tempfile.TemporaryDirectory() as folder:
             compute_metrics=measures,
             callbacks=[Losses()],
         )
+        trainer.remove_callback(PrinterCallback)
         result = trainer.train()
         print(options, f"{result.training_loss:.4f}", flush=True)
         scores = trainer.evaluate()

@@ -45,4 +45,5 @@ for batch in DataLoader(data, batch_size=2):
     print(type(batch).__name__, tuple(batch.shape), f"{batch.mean().item():.4f}", flush=True)
 volume = BasicUNet(spatial_dims=3, in_channels=1, out_channels=1, features=(2, 2, 4, 4, 4, 2))
 fill(volume, scale=0.2)
-print(tuple(volume(normal(1, 1, 16, 16, 16)).shape))
+volume.eval()
+print(tuple(volume(normal(1, 1, 32, 32, 32)).shape))
