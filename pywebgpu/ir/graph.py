@@ -138,7 +138,7 @@ class Pointwise:
     surface: Surface | None = None  # where a function of PyTorch's is this op alone
 
     def __post_init__(self) -> None:
-        if self.surface is not None:
+        if self.surface is not None and self.surface not in RECORDS.values():  # A copy with another rule is no new one.
             RECORDS[self] = self.surface
 
     def __call__(self, *inputs: Node, **attrs: Hashable) -> Node:
