@@ -42,7 +42,6 @@ from pywebgpu.tensor.limits import finfo as finfo
 from pywebgpu.tensor.limits import iinfo as iinfo
 from pywebgpu.tensor.size import Size as Size
 from pywebgpu.tensor.tensor import Tensor as Tensor
-from pywebgpu.torch_api import backends as _backends
 from pywebgpu.version import __version__ as __version__
 
 newaxis = None
@@ -169,7 +168,6 @@ def _surface() -> dict[str, _Any]:
     return (
         functions
         | {name: _dispatch.public(value, __name__) for name, value in functions.items() if _is_function(value)}
-        | {name: value for name, value in _functions.public(_backends).items() if name != "Backend"}
         | _limits.legacy()
         | _closed_types.ALL
         | _dtypes.BY_NAME

@@ -308,8 +308,6 @@ from pywebgpu.torch_api._check import _check_value as _check_value
 from pywebgpu.torch_api._check import _check_with as _check_with
 from pywebgpu.torch_api.accelerator import get_device_module as get_device_module
 from pywebgpu.torch_api.backends import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
-from pywebgpu.torch_api.backends import disable_global_flags as disable_global_flags
-from pywebgpu.torch_api.backends import flags_frozen as flags_frozen
 from pywebgpu.torch_api.backends import get_float32_matmul_precision as get_float32_matmul_precision
 from pywebgpu.torch_api.backends import get_num_interop_threads as get_num_interop_threads
 from pywebgpu.torch_api.backends import get_num_threads as get_num_threads

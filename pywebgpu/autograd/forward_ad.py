@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 class _Levels(threading.local):
-    """The points of each level that was entered, with their tangents."""
+    """The points of each level that was entered, with their tangents and dual nodes."""
 
     def __init__(self) -> None:
-        self.entered: list[list[tuple[Any, Any]]] = []
+        self.entered: list[list[tuple[Any, Any, Any]]] = []
 
 
 _levels = _Levels()
@@ -70,25 +70,36 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
         )
     for name, given in (("tensor", tensor), ("tangent", tangent)):
-        if not given.is_floating_point():
+        if not (given.is_floating_point() or given.is_complex()):
             raise ValueError(f"Expected {name} to be floating point or complex, but got: {given.dtype}")
     if tensor.shape != tangent.shape:
         raise RuntimeError(f"Expected a tangent of shape {list(tensor.shape)}, got one of {list(tangent.shape)}")
     with grad_mode.enable_grad():
         point = products.point(tensor)
-        _levels.entered[-1].append((point, tangent))
-        return point._new(movement.alias(point._node), point._storage.device)
+        dual: Tensor = point._new(movement.alias(point._node), point._storage.device)
+        _levels.entered[-1].append((point, tangent, dual._node))
+        return dual
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
     """The value and the tangent of a tensor that was made dual, or of one made of such."""
     pairs = _levels.entered[-1] if _levels.entered else []
+    for point, tangent, dual in pairs:
+        if tensor._node is dual:  # Not the tangent's copy: the very tensor.
+            return UnpackedDualTensor(point.detach(), tangent)
     reached = set(walk.history([tensor._node]))
     pairs = [pair for pair in pairs if pair[0]._node in reached]
     if not pairs:
         return UnpackedDualTensor(tensor, None)
-    points = [point for point, _ in pairs]
+    points = [point for point, _, _ in pairs]
     with grad_mode.enable_grad():
         rows, doubles = products.forward([tensor], points)
-        (tangent,) = products.gradients(rows, doubles, [tangent for _, tangent in pairs])
+        (tangent,) = products.gradients(rows, doubles, [tangent for _, tangent, _ in pairs])
     return UnpackedDualTensor(products.apart(tensor, points), products.apart(tangent, [*points, *doubles]))
+
+
+def __getattr__(name: str) -> int:
+    """`_current_level`: the number of the innermost level of this thread, -1 outside of all."""
+    if name == "_current_level":
+        return len(_levels.entered) - 1
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pywebgpu.autodiff import grad_mode
-from pywebgpu.tensor import functions, gradient
+from pywebgpu.autograd import forward_ad
+from pywebgpu.support import closed_types
+from pywebgpu.tensor import create, functions, gradient
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.create import tensor as make
 
@@ -15,13 +19,35 @@ if TYPE_CHECKING:
     from pywebgpu.tensor.tensor import Tensor
     from pywebgpu.tensor.types import Tensors
 
+Function = Callable[..., Any]
+Rows = list[list[complex]]  # of a jacobian: an element of the input a row, one of the output a column
+
+NOT_SAME = (
+    "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives different "
+    "values, although analytical gradient matches numerical gradient. The tolerance for nondeterminism was {}."
+)
+PRIVATE = "`{0}` was part of PyTorch's private API and not meant to be exposed."
+
 
 class GradcheckError(RuntimeError):
     """A gradient is not what differences of values say."""
 
 
+@dataclass(frozen=True)
+class _Check:
+    """What all parts of a check ask: steps and tolerances, and how far two gradients of one point may differ."""
+
+    eps: float
+    atol: float
+    rtol: float
+    nondet_tol: float
+
+    def is_close(self, found: complex, expected: complex) -> bool:
+        return bool(abs(found - expected) <= self.atol + self.rtol * abs(expected))
+
+
 def gradcheck(
-    func: Callable[..., Any],
+    func: Function,
     inputs: Tensors,
     *,
     eps: float = 1e-6,
@@ -29,14 +55,42 @@ def gradcheck(
     rtol: float = 1e-3,
     raise_exception: bool = True,
     nondet_tol: float = 0.0,
-    **accepted: Any,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_batched_forward_grad: bool = False,
+    check_forward_ad: bool = False,
+    check_backward_ad: bool = True,
+    fast_mode: bool = False,
+    masked: bool | None = None,
 ) -> bool:
     """Whether d(func)/d(input) equals (func(x + eps) - func(x - eps)) / 2 eps, for every element of every input.
 
-    Inputs should be float64 on device cpu. Raises GradcheckError where it does not, or returns False.
+    Inputs should be float64 or complex128 on device cpu: they are moved in place, and put back. Of complex numbers both
+    parts are moved, and both parts of results differentiated. fast_mode: along one random direction first.
+    Raises: GradcheckError where it does not, or returns False. ValueError where nothing can be checked.
     """
+    assert check_forward_ad or check_backward_ad, "Expected at least one of check_forward_ad and check_backward_ad"
+    assert not check_batched_forward_grad or check_forward_ad, "check_batched_forward_grad needs check_forward_ad"
+    points = _tuple(inputs)
+    check = _Check(eps, atol, rtol, nondet_tol)
+    active = _checked_inputs(points)
     try:
-        _check(func, _tuple(inputs), eps, atol, rtol)
+        func, points, active = _of_values(func, points, active)
+        outputs = _differentiable(func(*points))
+        if not outputs:
+            return _check_constant(func, points, active, check)
+        jacobians = [_numerical(func, points, points[at], eps) for at in active]
+        slopes = [out for out in _tuple(func(*points)) if _is_slope(out)]  # The inputs were written since.
+        outputs = [out for out in slopes if out.requires_grad]
+        if check_forward_ad:
+            _check_forward(func, points, active, jacobians, check)
+        jacobians = [[rows for rows, out in zip(each, slopes, strict=True) if out.requires_grad] for each in jacobians]
+        if check_backward_ad:
+            _check_backward(points, active, outputs, jacobians, check, dtypes=check_grad_dtypes)
+            _check_zero(outputs, [points[at] for at in active])
+        if check_backward_ad and check_batched_grad:
+            _check_batched(outputs, [points[at] for at in active], check)
     except GradcheckError:
         if raise_exception:
             raise
@@ -45,17 +99,26 @@ def gradcheck(
 
 
 def gradgradcheck(
-    func: Callable[..., Any],
+    func: Function,
     inputs: Tensors,
     grad_outputs: Tensors | None = None,
     *,
     eps: float = 1e-6,
     atol: float = 1e-5,
     rtol: float = 1e-3,
+    gen_non_contig_grad_outputs: bool = False,
     raise_exception: bool = True,
-    **accepted: Any,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_fwd_over_rev: bool = False,
+    check_rev_over_rev: bool = True,
+    fast_mode: bool = False,
+    masked: bool = False,
 ) -> bool:
     """gradcheck of the gradient of `func`, as a function of the inputs and of the outputs' gradients."""
+    assert check_fwd_over_rev or check_rev_over_rev, "Expected at least one of check_fwd_over_rev, check_rev_over_rev"
     given = _tuple(inputs)
     outputs = _differentiable(func(*given))
     seeds = _seeds(outputs) if grad_outputs is None else _tuple(grad_outputs)
@@ -63,62 +126,270 @@ def gradgradcheck(
     active = [at for at, x in enumerate(given) if isinstance(x, TensorBase) and x.requires_grad]
 
     def first(*arguments: Any) -> tuple[Tensor, ...]:
-        points = arguments[:count]
-        found = _differentiable(func(*points))
-        wanted = [points[at] for at in active]
-        grads = gradient.grad(found, wanted, arguments[count:], create_graph=True, allow_unused=True)
+        points = [x.requires_grad_() if at in active and x.is_leaf else x for at, x in enumerate(arguments[:count])]
+        with grad_mode.enable_grad():
+            found = _differentiable(func(*points))
+            wanted = [points[at] for at in active]
+            grads = gradient.grad(found, wanted, arguments[count:], create_graph=True, allow_unused=True)
         return tuple(g for g in grads if g is not None)
 
-    return gradcheck(first, (*given, *seeds), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception)
+    return gradcheck(
+        first, (*given, *seeds), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception, nondet_tol=nondet_tol,
+        check_grad_dtypes=check_grad_dtypes, check_batched_grad=check_batched_grad,
+        check_forward_ad=check_fwd_over_rev, check_backward_ad=check_rev_over_rev, fast_mode=fast_mode, masked=masked,
+    )  # fmt: skip
 
 
-def _check(func: Callable[..., Any], inputs: tuple[Any, ...], eps: float, atol: float, rtol: float) -> None:
-    active = [at for at, x in enumerate(inputs) if isinstance(x, TensorBase) and x.requires_grad]
+# What is checked
+
+
+def _checked_inputs(points: Sequence[Any]) -> list[int]:
+    """Which inputs want a gradient. Raises ValueError where none does, RuntimeError for one that lies over itself."""
+    active = [at for at, x in enumerate(points) if isinstance(x, TensorBase) and x.requires_grad]
     if not active:
-        raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of them have")
-    outputs = _differentiable(func(*inputs))
+        raise ValueError(
+            "gradcheck expects at least one input tensor to require gradient, but none of the them have "
+            "requires_grad=True."
+        )
+    for at in active:
+        x = points[at]
+        if x.dtype.itemsize < (16 if x.is_complex() else 8):
+            warnings.warn(
+                f"Input #{at} requires gradient and is not a double precision floating point or complex. This check "
+                "will likely fail if all the inputs are not of double precision floating point or complex. ",
+                stacklevel=3,
+            )
+        if x.layout is closed_types.strided and any(
+            step == 0 and size > 1 for step, size in zip(x.stride(), x.shape, strict=True)
+        ):
+            raise RuntimeError(
+                f"The {at}th input has a dimension with stride 0. gradcheck only supports inputs that are "
+                "non-overlapping to be able to compute the numerical gradients correctly. You should call "
+                ".contiguous on the input before passing it to gradcheck."
+            )
+    return active
+
+
+def _of_values(
+    func: Function, points: tuple[Any, ...], active: list[int]
+) -> tuple[Function, tuple[Any, ...], list[int]]:
+    """The same with the values of sparse inputs in their places, which are what moves."""
+    sparse = {at: points[at] for at in active if points[at].layout is not closed_types.strided}
+    if not sparse:
+        return func, points, active
+    values = tuple(x._values().detach().clone().requires_grad_() if at in sparse else x for at, x in enumerate(points))
+
+    def of_values(*arguments: Any) -> Any:
+        return func(*(sparse[at]._like(x) if at in sparse else x for at, x in enumerate(arguments)))
+
+    return of_values, values, active
+
+
+def _check_constant(func: Function, points: tuple[Any, ...], active: list[int], check: _Check) -> bool:
+    for at in active:
+        for rows in _numerical(func, points, points[at], check.eps, every=True):
+            if any(abs(value) > check.atol for row in rows for value in row):
+                raise GradcheckError("Numerical gradient for function expected to be zero")
+    return True
+
+
+def _check_backward(
+    points: tuple[Any, ...], active: list[int], outputs: list[Any], jacobians: list[list[Rows]],
+    check: _Check, *, dtypes: bool,
+) -> None:  # fmt: skip
+    wanted = [points[at] for at in active]
     for number, output in enumerate(outputs):
-        analytical = [_analytical(output, inputs[at]) for at in active]
-        for at, rows in zip(active, analytical, strict=True):
-            for element in range(inputs[at].numel()):
-                numerical = _numerical(func, inputs, at, element, number, eps)
-                for position, expected in enumerate(numerical):
-                    found = rows[position][element]
-                    if not abs(found - expected) <= atol + rtol * abs(expected):
-                        raise GradcheckError(
-                            f"Jacobian mismatch for output {number} with respect to input {at}: at output element "
-                            f"{position}, input element {element}, numerical: {expected}, analytical: {found}"
-                        )
+        if output.layout is not closed_types.strided:
+            raise ValueError(
+                "Sparse output is not supported at gradcheck yet. Please call to_dense(masked_grad=...) on the output "
+                "of fn for gradcheck."
+            )
+        parts = ("real", "imag") if output.is_complex() else ("",)
+        for part in parts:
+            first, second = (_analytical(output, wanted, part, dtypes=dtypes) for _ in range(2))
+            for place, at in enumerate(active):
+                rows = jacobians[place][number]
+                expected = [
+                    [_part(value, part, is_complex=wanted[place].is_complex()) for value in row] for row in rows
+                ]
+                _compare(expected, first[place], number, at, part, wanted[place], check)
+            for one, other in zip(first, second, strict=True):
+                _compare_again(one, other, check)
 
 
-def _analytical(output: Tensor, point: Tensor) -> list[list[float]]:
-    """A row of the jacobian for each element of the output."""
-    rows = []
-    flat = output.reshape(-1)
-    for position in range(output.numel()):
-        (part,) = gradient.grad(flat[position], point, retain_graph=True, allow_unused=True)
-        rows.append([0.0] * point.numel() if part is None else part.reshape(-1).tolist())
+def _part(value: Any, part: str, *, is_complex: bool) -> complex:
+    """The slope of a part of the result: of a complex input a pair, along both of its parts."""
+    pair = value if is_complex else (value, 0.0)
+    along = [complex(one).imag if part == "imag" else complex(one).real for one in pair]
+    return complex(along[0], along[1]) if is_complex else along[0]
+
+
+def _compare(
+    expected: Rows, found: Rows, number: int, at: int, part: str, point: Tensor, check: _Check, mode: str = ""
+) -> None:
+    for element, (row, other) in enumerate(zip(expected, found, strict=True)):
+        for position, (numerical, analytical) in enumerate(zip(row, other, strict=True)):
+            if not check.is_close(analytical, numerical):
+                prefix = {"real": "While considering the real part of complex outputs only, ", "": ""}.get(
+                    part, "While considering the imaginary part of complex outputs only, "
+                )
+                name = f"Jacobian {mode}mismatch" if not mode else f"Jacobian computed with {mode} mode mismatch"
+                raise GradcheckError(
+                    f"{prefix}{name} for output {number} with respect to input {at},\nnumerical:{numerical}\n"
+                    f"analytical:{analytical}\nat output element {position}, input element {element}"
+                )
+
+
+def _compare_again(first: Rows, second: Rows, check: _Check) -> None:
+    for row, other in zip(first, second, strict=True):
+        if any(abs(a - b) > check.nondet_tol for a, b in zip(row, other, strict=True)):
+            raise GradcheckError(NOT_SAME.format(check.nondet_tol))
+
+
+def _check_zero(outputs: list[Any], wanted: list[Any]) -> None:
+    """Raises GradcheckError where gradients of zero do not give zeros, or gradients of another kind than the inputs."""
+    zeros = [create.zeros_like(output) for output in outputs]
+    grads = gradient.grad(outputs, wanted, zeros, retain_graph=True, allow_unused=True)
+    for grad, x in zip(grads, wanted, strict=True):
+        if grad is None:
+            continue
+        if grad.layout is not x.layout:
+            raise GradcheckError(f"grad is incorrect layout ({grad.layout} is not {x.layout})")
+        if grad.dtype is not x.dtype:
+            raise GradcheckError(f"grad is incorrect type ({grad.dtype} is not {x.dtype})")
+        if grad.shape != x.shape:
+            raise GradcheckError("grad is incorrect size")
+        if bool((grad != 0).any()):
+            raise GradcheckError("backward not multiplied by grad_output")
+
+
+def _check_batched(outputs: list[Any], wanted: list[Any], check: _Check) -> None:
+    for output in outputs:
+        seeds = functions.stack([*_seeds([output]), *_seeds([output])]).detach()
+        singles = [gradient.grad(output, wanted, seed, retain_graph=True, allow_unused=True) for seed in seeds]
+        try:
+            batch = gradient.grad(output, wanted, seeds, retain_graph=True, allow_unused=True, is_grads_batched=True)
+        except RuntimeError as error:
+            raise GradcheckError(
+                f"While computing batched gradients, got: {error}\n\ngradcheck or gradgradcheck failed while testing "
+                "batched gradient computation."
+            ) from error
+        for at, rows in enumerate(batch):
+            for row, single in zip(() if rows is None else rows, singles, strict=False):
+                pairs = zip(_flat(row), _flat(single[at]), strict=True) if single[at] is not None else ()
+                if not all(check.is_close(a, b) for a, b in pairs):
+                    raise GradcheckError(
+                        "For output and input, the batched gradient is not the gradient of each: gradcheck or "
+                        "gradgradcheck failed while testing batched gradient computation."
+                    )
+
+
+def _check_forward(
+    func: Function, points: tuple[Any, ...], active: list[int], jacobians: list[list[Rows]], check: _Check
+) -> None:
+    """Holds forward-mode tangents, along each element of each input, against the slopes."""
+    for place, at in enumerate(active):
+        point = points[at]
+        directions = (1.0, 1j) if point.is_complex() else (1.0,)
+        for element in range(point.numel()):
+            for way, direction in enumerate(directions):
+                flat = [0.0 * direction] * point.numel()
+                flat[element] = direction
+                tangent = make(flat, dtype=point.dtype, device=point.device).reshape(point.shape)
+                with forward_ad.dual_level():
+                    plain = [x.detach() if isinstance(x, TensorBase) else x for x in points]
+                    duals = [
+                        forward_ad.make_dual(x, tangent if number == at else create.zeros_like(x))
+                        if number in active
+                        else x
+                        for number, x in enumerate(plain)
+                    ]
+                    results = [out for out in _tuple(func(*duals)) if _is_slope(out)]
+                    tangents = [forward_ad.unpack_dual(out).tangent for out in results]
+                found: Rows = [
+                    [0.0] * out.numel() if part is None else _flat(part)
+                    for out, part in zip(results, tangents, strict=True)
+                ]
+                for number, row in enumerate(found):
+                    expected = jacobians[place][number][element]
+                    wanted = [value[way] if point.is_complex() else value for value in expected]  # type: ignore[index]
+                    _compare([wanted], [row], number, at, "", point, check, "forward")
+
+
+# Jacobians
+
+
+def _analytical(output: Tensor, wanted: list[Any], part: str, *, dtypes: bool) -> list[Rows]:
+    """For each input its jacobian by the gradient: of a complex output that of one part."""
+    count = output.numel()
+    rows: list[Rows] = [[[0.0] * count for _ in range(x.numel())] for x in wanted]
+    unit = 1j if part == "imag" else 1.0
+    for position in range(count):
+        flat = [0.0 * unit] * count
+        flat[position] = unit
+        seed = make(flat, dtype=output.dtype, device=output.device).reshape(output.shape)
+        grads = gradient.grad(output, wanted, seed, retain_graph=True, allow_unused=True)
+        for place, grad in enumerate(grads):
+            if grad is None:
+                continue
+            if grad.shape != wanted[place].shape:
+                raise GradcheckError("Analytical gradient has incorrect size")
+            if dtypes and grad.dtype is not wanted[place].dtype:
+                raise GradcheckError("Analytical gradient has incorrect dtype")
+            for element, value in enumerate(_flat(grad)):
+                rows[place][element][position] = value
     return rows
 
 
 def _numerical(
-    func: Callable[..., Any], inputs: tuple[Any, ...], at: int, element: int, number: int, eps: float
-) -> list[float]:
-    """How each element of an output moves with one element of an input."""
-    sides = []
-    for step in (eps, -eps):
-        moved = inputs[at].detach().clone()
-        flat = moved.view(-1)
-        flat[element] = flat[element] + step
-        moved.requires_grad_()
-        with grad_mode.enable_grad():
-            outputs = _differentiable(func(*inputs[:at], moved, *inputs[at + 1 :]))
-        sides.append(outputs[number].detach().reshape(-1).tolist())
-    return [(a - b) / (2 * eps) for a, b in zip(*sides, strict=True)]
+    func: Function, points: tuple[Any, ...], target: Tensor, eps: float, *, every: bool = False
+) -> list[Any]:
+    """For each output a jacobian by differences; of a complex target an entry is a pair, along both of its parts."""
+    flat = target.detach().reshape(-1).tolist()
+    steps = (eps, 1j * eps) if target.is_complex() else (eps,)
+    columns: list[list[list[Any]]] = []
+    for element, value in enumerate(flat):
+        along = []
+        for step in steps:
+            sides = []
+            for moved in (value + step, value - step):
+                _write(target, [*flat[:element], moved, *flat[element + 1 :]])
+                with grad_mode.enable_grad():  # What hangs hooks on its values needs a history.
+                    sides.append([_copied(out) for out in _tuple(func(*points)) if every or _is_slope(out)])
+            along.append([_slope(high, low, eps) for high, low in zip(*sides, strict=True)])
+        columns.append(
+            [list(zip(*pair, strict=True)) for pair in zip(*along, strict=True)] if len(along) > 1 else along[0]
+        )
+    _write(target, flat)
+    return [list(rows) for rows in zip(*columns, strict=True)]
+
+
+def _write(target: Tensor, values: list[Any]) -> None:
+    target.data.copy_(make(values, dtype=target.dtype, device=target.device).reshape(target.shape))
+
+
+def _copied(out: Any) -> tuple[Any, Any, list[Any]]:
+    return out.shape, out.dtype, _flat(out)
+
+
+def _slope(high: tuple[Any, Any, list[Any]], low: tuple[Any, Any, list[Any]], eps: float) -> list[Any]:
+    for index, what in enumerate(("shape", "dtype")):
+        assert high[index] == low[index], f"Expected `func` to return outputs with the same {what} when inputs are " \
+            "perturbed within the numerical tolerance `eps`"  # fmt: skip
+    return [(a - b) / (2 * eps) for a, b in zip(high[2], low[2], strict=True)]
+
+
+def _flat(tensor: Tensor) -> list[Any]:
+    dense = tensor.detach().to_dense() if tensor.layout is not closed_types.strided else tensor.detach()
+    return dense.reshape(-1).tolist()  # type: ignore[no-any-return]
+
+
+def _is_slope(out: Any) -> bool:
+    return isinstance(out, TensorBase) and (out.is_floating_point() or out.is_complex())  # type: ignore[attr-defined]
 
 
 def _get_numerical_jacobian(
-    fn: Callable[..., Any],
+    fn: Function,
     inputs: Tensors,
     outputs: Tensors | None = None,
     target: Any = None,
@@ -132,22 +403,44 @@ def _get_numerical_jacobian(
     outputs = _tuple(fn(*points) if outputs is None else outputs)
     if not is_forward_ad and any(out.is_complex() for out in outputs):
         raise ValueError("Expected output to be non-complex. get_numerical_jacobian supports no complex outputs.")
-    return [_moved(fn, points, x, eps) for x in _iter_tensors(inputs if target is None else target, True)]
+    results = []
+    for x in _iter_tensors(inputs if target is None else target, True):
+        jacobians = _numerical(fn, points, x, eps)
+        kinds = [out.dtype for out in outputs if _is_slope(out)]
+        results.append(tuple(make(rows, dtype=kind) for rows, kind in zip(jacobians, kinds, strict=True)))
+    return results
 
 
-def _moved(fn: Callable[..., Any], points: tuple[Any, ...], target: Tensor, eps: float) -> tuple[Tensor, ...]:
-    """Moves each element of a target in place, and puts it back."""
-    flat, columns = target.detach().reshape(-1).tolist(), []
-    for element, value in enumerate(flat):
-        sides = []
-        for moved in (value + eps, value - eps):
-            values = make([*flat[:element], moved, *flat[element + 1 :]], dtype=target.dtype, device=target.device)
-            target.data.copy_(values.reshape(target.shape))
-            with grad_mode.no_grad():
-                sides.append([out.detach().reshape(-1).clone() for out in _tuple(fn(*points))])
-        columns.append([(high - low) / (2 * eps) for high, low in zip(*sides, strict=True)])
-    target.data.copy_(make(flat, dtype=target.dtype, device=target.device).reshape(target.shape))
-    return tuple(functions.stack(list(rows)) for rows in zip(*columns, strict=True))
+def get_numerical_jacobian(
+    fn: Function, inputs: Tensors, target: Any = None, eps: float = 1e-3, grad_out: float = 1.0
+) -> tuple[Tensor, ...]:
+    """The jacobians of the first output of `fn(inputs)`. It is deprecated: use gradcheck."""
+    warnings.warn(PRIVATE.format("get_numerical_jacobian"), FutureWarning, stacklevel=2)
+    _check_seed("get_numerical_jacobian", grad_out)
+    found = _get_numerical_jacobian(lambda *points: fn(points), inputs, None, target, eps)
+    return tuple(matrices[0] for matrices in found)
+
+
+def get_analytical_jacobian(
+    inputs: Tensors, output: Tensor, nondet_tol: float = 0.0, grad_out: float = 1.0
+) -> tuple[tuple[Tensor, ...], bool, bool, bool]:
+    """The jacobians of an output by its gradient; whether a second walk gives the same, and whether sizes and types of
+    gradients are right. It is deprecated: use gradcheck."""
+    warnings.warn(PRIVATE.format("get_analytical_jacobian"), FutureWarning, stacklevel=2)
+    _check_seed("get_analytical_jacobian", grad_out)
+    if output.is_complex():
+        raise ValueError("Expected output to be non-complex. get_analytical_jacobian supports no complex outputs.")
+    wanted = list(_iter_tensors(inputs, True))
+    first, second = (_analytical(output, wanted, "", dtypes=False) for _ in range(2))
+    pairs = [(a, b) for one, other in zip(first, second, strict=True) for r, s in zip(one, other, strict=True)
+             for a, b in zip(r, s, strict=True)]  # fmt: skip
+    is_same = all(abs(a - b) <= nondet_tol for a, b in pairs)
+    return tuple(make(rows, dtype=x.dtype) for rows, x in zip(first, wanted, strict=True)), is_same, True, True
+
+
+def _check_seed(name: str, grad_out: float) -> None:
+    if grad_out != 1.0:
+        raise ValueError(f"Expected grad_out to be 1.0. {name} no longer supports values of grad_out != 1.0.")
 
 
 def _iter_tensors(x: Any, only_requiring_grad: bool = False) -> Iterator[Tensor]:
@@ -173,7 +466,9 @@ def _seeds(outputs: list[Any]) -> tuple[Any, ...]:
     source = random.Random(0)
     seeds = []
     for out in outputs:
-        values = [source.gauss(0.0, 1.0) for _ in range(out.numel())]
+        values: list[Any] = [source.gauss(0.0, 1.0) for _ in range(out.numel())]
+        if out.is_complex():
+            values = [complex(value, source.gauss(0.0, 1.0)) for value in values]
         seed = make(values, dtype=out.dtype, device=out.device).reshape(out.shape)
         seeds.append(seed.detach().requires_grad_())
     return tuple(seeds)

@@ -160,7 +160,7 @@ class _Packed:
         return [found.get(source) for source in self.sources]
 
     def _unpacked(self, kept: _Kept) -> graph.Node:
-        value, tensor = kept.value, self.unpack(kept.packed)
+        value, tensor = kept.value, _called(self.unpack, kept.packed)
         if not isinstance(tensor, TensorBase):
             raise TypeError(
                 f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(tensor)}"
@@ -178,7 +178,17 @@ def keep(tensor: Tensor) -> Callable[[], Tensor] | None:
         return None
     pack, unpack = _local.hooks[-1]
     with grad_mode.no_grad():
-        return functools.partial(unpack, pack(tensor))
+        return functools.partial(_called, unpack, pack(tensor))
+
+
+def _called(unpack: Unpack, packed: object) -> Tensor:
+    """What a hook makes of what another one kept. Hooks that it enters and does not leave are gone after it."""
+    before = list(_local.hooks)
+    try:
+        return unpack(packed)
+    finally:
+        graph.thread_state.n_ordinary -= len(_local.hooks) - len(before)
+        _local.hooks[:] = before
 
 
 def _narrow(value: graph.Node) -> graph.Node:

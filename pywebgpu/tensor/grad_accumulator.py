@@ -30,6 +30,8 @@ def check(grad: TensorBase, tensor: TensorBase) -> None:
     """Raises TypeError for a gradient that is no tensor, RuntimeError for one of another shape, dtype or device."""
     if not hasattr(grad, "_storage"):
         raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(grad).__name__}")
+    if grad is tensor:
+        raise RuntimeError("can't assign Variable as its own grad")
     if grad.shape != tensor.shape:
         raise ShapeError(
             f"attempting to assign a gradient of size '{list(grad.shape)}' to a tensor of size '{list(tensor.shape)}'. "

@@ -37,7 +37,7 @@ def backward(
         with interrupts.held(), thread_state.span("backward", "backward"):
             walk.gradients(roots, seeds, accumulate=True, create_graph=create_graph, retain_graph=keep)
         return
-    leaves = [inputs] if isinstance(inputs, TensorBase) else list(inputs)
+    leaves = [getattr(end, "variable", tensor) for tensor, end in _places(inputs)]
     if not leaves:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     with grad_mode.enable_grad():
@@ -64,7 +64,8 @@ def grad(
 
     Raises RuntimeError when an input has no gradient or was not used (see allow_unused).
     """
-    wanted = [inputs] if isinstance(inputs, TensorBase) else list(inputs)
+    places = _places(inputs)
+    wanted = [tensor for tensor, _ in places]
     if not wanted:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     if is_grads_batched:
@@ -76,7 +77,7 @@ def grad(
             raise RuntimeError("One of the differentiated Tensors does not require grad")
     keep = create_graph if retain_graph is None else retain_graph
     with grad_mode.enable_grad():  # Else a leaf shows its value alone, at which no walk ends.
-        nodes = [_leaf(t)._node for t in wanted]
+        nodes = [_leaf(t)._node if end is None else end._node for t, end in places]
     with interrupts.held(), thread_state.span("backward", "backward"):
         found = walk.gradients(roots, seeds, nodes, accumulate=False, create_graph=create_graph, retain_graph=keep)
     results: list[Any] = []
@@ -89,8 +90,14 @@ def grad(
         if node is None and materialize_grads:
             node = pointwise.full(0.0, _leaf(tensor)._node.spec)
         made = None if node is None else _leaf(tensor)._wrap()(node)
-        results.append(made if made is None or _leaf(tensor) is tensor else tensor._like(made))  # type: ignore[attr-defined]
+        results.append(made if made is None or _leaf(tensor) is tensor else tensor._like(made))
     return tuple(results)
+
+
+def _places(inputs: Any) -> list[tuple[Any, Any]]:
+    """Tensors at which gradients are wanted; of an edge (autograd.graph.GradientEdge) one of its node, and the node."""
+    given = [inputs] if isinstance(inputs, TensorBase) or hasattr(inputs, "output_nr") else inputs
+    return [(x, None) if isinstance(x, TensorBase) else (x.node._wrap(x.node._node), x.node) for x in given]
 
 
 def _leaf(tensor: TensorBase) -> TensorBase:

@@ -20,6 +20,11 @@ _HOMES = {
         native_layer_norm nuclear_norm segment_reduce slice_copy
     """,
     "pywebgpu.torch_api.quantized": "qint32 qint8 quint2x4 quint4x2 quint8",
+    "pywebgpu.torch_api.backends": """
+        are_deterministic_algorithms_enabled get_float32_matmul_precision
+        get_num_interop_threads get_num_threads set_float32_matmul_precision set_num_interop_threads set_num_threads
+        use_deterministic_algorithms
+    """,
     "pywebgpu.torch_api.overrides": "DisableTorchFunction DisableTorchFunctionSubclass",
     "pywebgpu.signal.windows": "kaiser_window",
     "pywebgpu.sparse": "sparse_coo_tensor spmm",
