@@ -1,28 +1,38 @@
-"""Source files without what a page's Python and JavaScript do not run: comments, docstrings, types.
+"""Source files without what a page's Python and JavaScript do not run: comments, docstrings, types, long names.
 
 Apart from site.py because it knows Python's grammar and nothing of addresses.
 """
 
 import ast
 import io
+import itertools
 import re
 import tokenize
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from string import ascii_letters
 from typing import TypeGuard
 
 FORMATTED = {number for number, name in tokenize.tok_name.items() if name.startswith("FSTRING")}  # Since Python 3.12.
+STARTS = {number for number in FORMATTED if tokenize.tok_name[number].endswith("START")}
+ENDS = {number for number in FORMATTED if tokenize.tok_name[number].endswith("END")}
+COMPREHENSIONS = ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp
+SCOPES = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, *COMPREHENSIONS
 COMMENTS = re.compile(r"^[ \t]*(?:/\*\*(?:(?!\*/).)*\*/|//[^\n]*)[ \t]*$", re.MULTILINE | re.DOTALL)
 
 
 def bare(name: str, content: bytes) -> bytes:
     """A file without what Python and JavaScript do not run."""
     if name.endswith(".py"):
-        return without_comments(content.decode()).encode()
+        return _bare_python(content.decode()).encode()
     return COMMENTS.sub("", content.decode()).encode() if name.endswith(".mjs") else content
 
 
 @lru_cache(maxsize=1000)  # An archive is made again when any of its files changed.
+def _bare_python(source: str) -> str:
+    return without_spaces(with_short_names(without_comments(source)))
+
+
 def without_comments(source: str) -> str:
     """The same program, each line at its number: no comments, docstrings and types, narrow indentation."""
     lines = source.splitlines(keepends=True)
@@ -47,6 +57,77 @@ def without_comments(source: str) -> str:
                 if len(node.body) == 1:
                     kept[text.lineno - 1] = " " * text.col_offset + '""\n'
     return _dedented(_without_type_imports(kept), inside)
+
+
+def with_short_names(source: str) -> str:
+    """The same program, in which the local variables of functions are single letters.
+
+    Those that an inner function or a text with values reads, or a statement other than an assignment names, keep their
+    names, as do parameters, and all of a function that asks for its `locals()`.
+    """
+    lines = [line.encode() for line in source.splitlines(keepends=True)]  # Columns of a tree count bytes.
+    uses: list[tuple[int, int, int, bytes]] = []
+    for function in ast.walk(ast.parse(source)):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            uses += _shorter(function)
+    for line, start, end, letter in sorted(uses, reverse=True):
+        lines[line - 1] = lines[line - 1][:start] + letter + lines[line - 1][end:]
+    return b"".join(lines).decode()
+
+
+def _shorter(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tuple[int, int, int, bytes]]:
+    """Where its variables stand: a line, the columns from and to, and the letter that each becomes."""
+    variables: dict[str, list[ast.Name]] = {}
+    stored, kept, waiting = set[str](), set[str](), list[ast.AST](function.body)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Name):
+            variables.setdefault(node.id, []).append(node)
+            if not isinstance(node.ctx, ast.Load):
+                stored.add(node.id)
+        elif isinstance(node, (*SCOPES, ast.JoinedStr)):
+            kept |= _names(node)
+        else:
+            kept.update(_bound(node))
+            waiting += ast.iter_child_nodes(node)
+    taken = _names(function)
+    if "locals" in taken:
+        return
+    letters = iter([letter for letter in ascii_letters if letter not in taken])
+    by_count = sorted(stored - kept - _names(function.args), key=lambda name: (-len(variables[name]), name))
+    for name, letter in zip([name for name in by_count if len(name) > 1], letters, strict=False):
+        for use in variables[name]:
+            yield use.lineno, use.col_offset, use.end_col_offset or 0, letter.encode()
+
+
+def _names(part: ast.AST) -> set[str]:
+    """All that a part of a program names, but for attributes and arguments of calls."""
+    nodes = [*ast.walk(part)]
+    return {node.id for node in nodes if isinstance(node, ast.Name)}.union(*map(_bound, nodes))
+
+
+def _bound(node: ast.AST) -> Iterable[str]:
+    """The names that a statement or a parameter has as texts."""
+    if isinstance(node, ast.Attribute | ast.keyword | ast.Constant):
+        return ()
+    fields = [value for _, value in ast.iter_fields(node)]
+    texts = [text for value in fields for text in (value if isinstance(value, list) else [value])]
+    return [text.partition(".")[0] for text in texts if isinstance(text, str)]
+
+
+def without_spaces(source: str) -> str:
+    """The same program without spaces beside operators."""
+    lines = source.splitlines(keepends=True)
+    pairs, inside = list[tuple[tokenize.TokenInfo, tokenize.TokenInfo]](), 0
+    for left, right in itertools.pairwise(tokenize.generate_tokens(io.StringIO(source).readline)):
+        inside += (left.type in STARTS) - (left.type in ENDS)
+        is_between = left.end[0] == right.start[0] and left.string.strip() and right.string.strip()
+        if is_between and not inside and tokenize.OP in (left.type, right.type):
+            pairs.append((left, right))
+    for left, right in reversed(pairs):
+        line = lines[left.end[0] - 1]
+        lines[left.end[0] - 1] = line[: left.end[1]] + line[right.start[1] :]
+    return "".join(lines)
 
 
 def _without_type_imports(lines: list[str]) -> list[str]:

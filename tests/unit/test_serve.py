@@ -8,6 +8,7 @@ import io
 import json
 import lzma
 import re
+import symtable
 import sys
 import threading
 from collections.abc import Iterator
@@ -28,7 +29,7 @@ parts = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(parts)
 BLOCKS = ("body", "orelse", "handlers", "finalbody")
 USES = (ast.Name, ast.Constant)
-DOWNLOAD = 322_000  # bytes that the Train tab may load besides Pyodide
+DOWNLOAD = 315_000  # bytes that the Train tab may load besides Pyodide
 # Modules of the other tabs, of the first view, and of what is looked at when it is opened.
 LAZY = (
     *("editor", "files", "gallery", "interplay", "sharing", "terminal", "widgets"),
@@ -193,6 +194,57 @@ def test_archive_without_comments_and_types_is_the_same_program() -> None:
     for file in (ROOT / "pywebgpu").rglob("*.py"):
         source = file.read_text(encoding="utf-8")
         assert shape(stripping.without_comments(source)) == shape(source), file
+
+
+@pytest.mark.long("parses every file six times")
+def test_archive_with_short_names_is_the_same_program() -> None:
+    """Names of variables apart: in each scope there are as many, and all others are what they were."""
+    for file in (ROOT / "pywebgpu").rglob("*.py"):
+        source = file.read_text(encoding="utf-8")
+        short = stripping.with_short_names(source)
+        assert nameless(short) == nameless(source), file
+        for scope, shorter in zip(scopes(source), scopes(short), strict=True):
+            assert len(shorter.get_symbols()) == len(scope.get_symbols()), (file, scope)
+            assert foreign(shorter) == foreign(scope), (file, scope)
+        assert ast.dump(ast.parse(stripping.without_spaces(short))) == ast.dump(ast.parse(short)), file
+
+
+def nameless(source: str) -> tuple[str, list[int]]:
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            node.id = ""
+    return ast.dump(tree), [node.lineno for node in statements(tree)]
+
+
+def scopes(source: str) -> list[symtable.SymbolTable]:
+    """Of a module, its classes and functions."""
+    found = [symtable.symtable(source, "", "exec")]
+    for scope in found:
+        found += scope.get_children()
+    return found
+
+
+def foreign(scope: symtable.SymbolTable) -> set[str]:
+    """The names of a scope that are no variables of its own; symtable takes a function named top for the module."""
+    names = [symbol for symbol in scope.get_symbols() if scope.get_name() != "top" or symbol.is_parameter()]
+    return {symbol.get_name() for symbol in names if symbol.is_parameter() or not symbol.is_local()}
+
+
+@pytest.mark.parametrize(
+    ("source", "short"),
+    [
+        ("def f(size):\n first = size\n return first", "def f(size):\n a = size\n return a"),
+        ("def f(a):\n first = a\n return first.first", "def f(a):\n b = a\n return b.first"),
+        ("def f():\n first = 1\n return lambda: first", None),
+        ("def f():\n first = 1\n return f'{first=}'", None),
+        ("def f():\n first = 1\n return locals()", None),
+        ("def f():\n global first\n first = 1", None),
+        ("def f(x):\n try:\n  x()\n except OSError as first:\n  first = 1", None),
+    ],
+)
+def test_variables_of_functions_become_letters(source: str, short: str | None) -> None:
+    assert stripping.with_short_names(source) == (source if short is None else short)
 
 
 def shape(source: str) -> tuple[str, list[int]]:
