@@ -56,6 +56,22 @@ class CpuDevice(Blocking, Counting):
         array = special.from_bytes(np, data, spec.dtype)
         return self._new((array if spec.dtype in special.ROUNDED else array.copy()).reshape(spec.shape))
 
+    def hold(self, array: NDArray[Any]) -> Buffer:
+        """A buffer whose memory is an array's."""
+        return self._new(array)
+
+    def array(self, nbytes: int) -> NDArray[Any]:
+        return np.empty(nbytes, "uint8")
+
+    def is_native(self, dtype: DType) -> bool:
+        """Whether an array has the bytes of the dtype."""
+        return dtype not in special.ROUNDED
+
+    def is_owned(self, buffer: Buffer) -> bool:
+        """Whether its array is all of its memory, row by row."""
+        flags = buffer.handle.flags
+        return bool(flags.owndata and flags.c_contiguous and flags.writeable)
+
     def download(self, buffer: Buffer, spec: Spec) -> bytes:
         return special.stored(np, np.ascontiguousarray(buffer.handle), spec.dtype).tobytes()
 

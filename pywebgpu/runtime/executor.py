@@ -23,7 +23,7 @@ from pywebgpu.ir.graph import Node
 from pywebgpu.ops import indexing, movement, pointwise
 from pywebgpu.runtime import program_cache, state
 from pywebgpu.runtime.state import Queue
-from pywebgpu.runtime.storage import Storage
+from pywebgpu.runtime.storage import Storage, shared
 from pywebgpu.settings import settings
 from pywebgpu.step_capture.capture import capture_state
 from pywebgpu.step_capture.free_number import plain
@@ -47,8 +47,33 @@ def record(storage: Storage) -> None:
     queue = storage.queue
     if queue is not None:
         queue.recorded += 1
-        if queue.recorded > settings.pending:
+        if queue.recorded > settings.pending and not (queue.hurried and _may_wait(queue, storage)):
             submit(storage.device)
+
+
+def submit_readers() -> None:
+    """Queues all there is for devices that have memory to which others may write."""
+    for device in {storage.device for storage in shared}:
+        submit(device)
+
+
+HURRIED = 4  # values of one op, at most, of which an earlier one had the device begin
+
+
+def _may_wait(queue: Queue, storage: Storage) -> bool:
+    """Whether a value reads no memory to which others may write as soon as this call returns."""
+    queue.hurried -= 1
+    waits = not (storage.is_shared or reads_shared([storage.node]))
+    if waits and not queue.hurried:
+        queue.recorded = len(queue.storages)
+    return waits
+
+
+def reads_shared(nodes: Iterable[Node]) -> bool:
+    """Whether nodes that are not computed read memory to which others may write."""
+    data, _ = walk.leaves(walk.toposort(nodes))
+    owners = (ref() for node in data if (ref := getattr(node, "storage", None)) is not None)
+    return any(owner is not None and owner.is_shared for owner in owners)
 
 
 def submit(device: Device, *, everyone: bool = False) -> None:
@@ -183,7 +208,7 @@ def _collect(device: Device, *, everyone: bool) -> tuple[Work, list[Node]]:
     are not held when the lock is free again: who captures a step takes one that is held for one that is kept.
     """
     own = state.default.local.queues[device]
-    own.recorded = 0
+    own.recorded = settings.pending if own.hurried else 0
     queues = state.default.queues.get(device, [])
     if len(queues) == 1 and not own.stand_ins:
         return _pending(own, may_write=True), []
@@ -336,7 +361,8 @@ def _run(device: Device, roots: list[Node], work: Work, kept: set[int], *, dry: 
     except RangeError as error:
         raise bounds.told(error, order) from None
     given: set[int] = set()
-    for root, buffer in zip(roots, buffers, strict=True):
+    for root, result, storages in zip(roots, buffers, takers, strict=True):
+        buffer = _placed(result, storages)
         buffer.kept += id(buffer) in given  # Equal values share it for good, so no write in place may go there.
         given.add(id(buffer))
         if root.op.__class__ not in graph.NO_VIEWS:
@@ -345,6 +371,14 @@ def _run(device: Device, roots: list[Node], work: Work, kept: set[int], *, dry: 
         if not root.requires or root.freed:
             root.inputs = ()
     return done
+
+
+def _placed(buffer: Buffer, storages: list[Storage]) -> Buffer:
+    """The buffer of a value that storages take: where one has memory of its own, it goes there."""
+    for storage in storages:
+        if storage.is_fixed:
+            buffer = storage.place(buffer)  # type: ignore[attr-defined]
+    return buffer
 
 
 def _count_as_computed(device: Device, roots: list[Node]) -> None:
@@ -365,7 +399,7 @@ def run_again(
         buffers = run.device.run(run.loaded, inputs, numbers, outputs)
         for buffer, storages in zip(buffers, takers, strict=True):
             for storage in storages:
-                storage.renew(buffer)
+                storage.renew(_placed(buffer, [storage]))
 
 
 def _bytes(device: Device, node: Node) -> int:
@@ -373,7 +407,7 @@ def _bytes(device: Device, node: Node) -> int:
     return dtype.format.room(prod(shape)) if device.target.wgsl else dtype.itemsize * prod(shape)
 
 
-def _force(storage: Storage) -> Node:
+def force(storage: Storage) -> Node:
     """The node of a storage's value, which then has its buffer. Raises what the value raised, at each call."""
     capture, node, device = capture_state.capture, storage.node, storage.device
     if capture is not None and not (node.buffer is not None and any(ref() is storage for ref in capture.storages)):
@@ -395,11 +429,11 @@ def _force(storage: Storage) -> Node:
     return node
 
 
-def _alone(storage: Storage) -> Storage:
+def alone(storage: Storage) -> Storage:
     """A storage with a buffer that holds this value and no other. All parts of one shape share a Program for it."""
     if storage.whole is None:
         return storage
-    flat = _force(storage.whole)
+    flat = force(storage.whole)
     shape = storage.location["shape"]
     cut = {"starts": (storage.location["start"],), "sizes": (prod(shape),), "steps": (1,)}
     node = movement.reshape(indexing.slice_of_data(flat, **cut), shape=shape)
@@ -408,15 +442,15 @@ def _alone(storage: Storage) -> Storage:
 
 def read(storage: Storage) -> bytes:
     """The bytes of a storage's value. Waits for the device."""
-    storage = _alone(storage)
-    node = _force(storage)
+    storage = alone(storage)
+    node = force(storage)
     return storage.device.download(node.buffer, node.spec)
 
 
 async def read_async(storage: Storage) -> bytes:
     """As read, also where Python cannot wait."""
-    storage = _alone(storage)
-    node = _force(storage)
+    storage = alone(storage)
+    node = force(storage)
     return await storage.device.download_async(node.buffer, node.spec)
 
 

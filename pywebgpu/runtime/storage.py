@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import weakref
+from typing import Any
 
 from pywebgpu import dtypes
 from pywebgpu.devices.base import Buffer, Device
@@ -20,6 +21,7 @@ from pywebgpu.step_capture.capture import capture_state, changed, ever
 # Parts that a compiled step wrote to alone, once, and those of which it did so again: they are to be no parts.
 left: weakref.WeakSet[Storage] = weakref.WeakSet()
 apart: weakref.WeakSet[Storage] = weakref.WeakSet()
+shared: weakref.WeakSet[Storage] = weakref.WeakSet()  # whose memory others may write to, and the graph reads
 _UNASKED = Node(graph.DATA, (), graph.NO_ATTRS, graph.Spec((), dtypes.float32))  # of a part whose node nobody asked for
 
 
@@ -32,14 +34,19 @@ class Storage:
       write of its own ends that.
     """
 
-    __slots__ = ("__weakref__", "_node", "_version", "counted", "device", "home", "location", "queue", "whole")
+    __slots__ = (
+        "__weakref__", "_node", "_version", "counted", "device", "home", "location", "memory", "queue", "whole",
+    )  # fmt: skip
 
     whole: Storage | None
     location: graph.Attrs
+    memory: Any  # an array that stays where it is, once somebody else has it (see fixed_memory.py)
     counted: int  # writes that PyTorch counts: those through `x.data` are none to x
     queue: Queue | None  # where it waits for its value
     _node: Node  # of a part: its node when it was last asked for
     _version: int  # of a part: how far it is ahead of that of the flat storage
+
+    is_fixed = is_shared = False
 
     def __init__(self, node: Node, device: Device) -> None:
         self._node, self.device = node, device

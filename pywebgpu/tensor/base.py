@@ -215,7 +215,7 @@ class TensorBase:
             capture_state.capture.reason = "it reads how often a tensor was written, which no replay counts"
         if self._inference:
             raise RuntimeError("Inference tensors do not track version counter.")
-        return self._storage.version
+        return self._storage.counted
 
     @property
     def requires_grad(self) -> bool:

@@ -14,7 +14,7 @@ from pywebgpu import devices, dtypes
 from pywebgpu.composites import creation
 from pywebgpu.devices.base import check_room, check_supported
 from pywebgpu.dtypes import DType
-from pywebgpu.ir.graph import Spec
+from pywebgpu.ir.graph import Spec, thread_state
 from pywebgpu.ops import pointwise
 from pywebgpu.support import closed_types
 from pywebgpu.tensor import from_data, history, layout, transfer
@@ -205,13 +205,28 @@ class ConversionMethods(InplaceMethods):
         """The device's number, -1 for cpu."""
         return -1 if self._storage.device.name in ("cpu", "meta") else self.device.index or 0
 
-    def data_ptr(self) -> builtins.int:
-        """A number that two tensors have in common when they share a storage and start at one offset in it."""
-        return self.untyped_storage().data_ptr() + self.storage_offset() * self.dtype.itemsize
+    def data_ptr(self) -> Any:
+        """Where its first element is: on device cpu an address, which stays that of its memory; 0 where there is none.
 
-    def untyped_storage(self) -> _StorageFacts:
-        """The memory that it shows, for telling which tensors share it."""
-        return _StorageFacts(self)
+        On other devices it says which memory it is, and is no address: it is refused as one, with a TypeError.
+        """
+        host_memory = import_module("pywebgpu.tensor.host_memory")
+        begin = host_memory.address_of(self._storage) if self.numel() else 0
+        return begin + host_memory.distance(self) if begin else 0
+
+    def untyped_storage(self) -> Any:
+        """The bytes of the memory that it shows (torch.UntypedStorage)."""
+        return import_module("pywebgpu.tensor.storages").UntypedStorage._of(self)
+
+    def storage(self) -> Any:
+        """The elements of the memory that it shows (torch.TypedStorage)."""
+        return import_module("pywebgpu.tensor.storages").TypedStorage._of(self)
+
+    _typed_storage = storage
+
+    def storage_type(self) -> Any:
+        """The type of storages of its dtype: torch.FloatStorage."""
+        return import_module("pywebgpu.tensor.storages").LEGACY[self.dtype]
 
     def is_set_to(self, other: TensorBase) -> builtins.bool:
         """Whether both show the same elements of one memory in the same order."""
@@ -251,9 +266,10 @@ class ConversionMethods(InplaceMethods):
         return await self._bytes_async()
 
     def numpy(self, *, force: builtins.bool = False) -> NDArray[Any]:
-        """A NumPy array with a copy of the elements."""
+        """A NumPy array: on device cpu of the same memory, so that writes on either side are seen; else of a copy."""
         self._check_numpy(force)
-        return as_array(self._bytes(), self.dtype, self.shape)
+        array: NDArray[Any] = import_module("pywebgpu.tensor.host_memory").array_of(self)
+        return array
 
     async def numpy_async(self, *, force: builtins.bool = False) -> NDArray[Any]:
         """As numpy, also where Python cannot wait."""
@@ -267,7 +283,7 @@ class ConversionMethods(InplaceMethods):
             raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
 
     def _check_numpy(self, force: builtins.bool) -> None:
-        if self.requires_grad and not force:
+        if self.requires_grad and not force and thread_state.grad:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if not self._storage.device.has_values and not force:
             raise TypeError(
@@ -313,27 +329,6 @@ class ConversionMethods(InplaceMethods):
     def new_empty(self, *size: Any, **options: Any) -> Tensor:
         """A tensor of a shape, with this dtype and device."""
         return self.new_zeros(*size, **options)
-
-
-class _StorageFacts:
-    """What torch's untyped_storage() is asked for: identity and size."""
-
-    __slots__ = ("_tensor",)
-
-    def __init__(self, tensor: TensorBase) -> None:
-        self._tensor = tensor
-
-    def data_ptr(self) -> int:
-        return id(self._tensor._storage) << 32  # Room for the offsets in it: no two storages share a number.
-
-    def nbytes(self) -> int:
-        spec = self._tensor._storage.node.spec
-        size = spec.dtype.itemsize
-        for n in spec.shape:
-            size *= n
-        return size
-
-    size = __len__ = nbytes
 
 
 def _host() -> str | None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from importlib import import_module
 from operator import index
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, TypeGuard, Unpack
 
 from pywebgpu import devices, dtypes
 from pywebgpu.composites import creation
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import ShapeError
+from pywebgpu.step_capture.capture import capture_state
 from pywebgpu.support import numbers
 from pywebgpu.support.shapes import Shape
 from pywebgpu.tensor import factory_options, from_data
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Buffer
 
+    from pywebgpu.devices.base import Device
     from pywebgpu.tensor.types import Made, Operand, Ranged, Sized, Sizes
 
 # From data
@@ -68,9 +71,13 @@ def tensor(
 
 
 def as_tensor(data: Any, dtype: DType | None = None, device: factory_options.DeviceLike = None) -> Tensor:
-    """The tensor itself where nothing changes, else as tensor()."""
+    """The tensor itself where nothing changes; a tensor of an array's own memory, as from_numpy; else as tensor()."""
     if not isinstance(data, Tensor):
-        return tensor(data, dtype=dtype, device=device)
+        opened = devices.open_device(device)
+        if not _can_show(data, opened):
+            return tensor(data, dtype=dtype, device=device)
+        shown = _shown(data, opened)
+        return shown if dtype is None else shown.to(dtypes.PYTHONS.get(dtype) or dtype)
     same = (dtype is None or dtype is data.dtype) and (device is None or devices.device(device) == data.device)
     made: Tensor = data if same else data.to(device=device or data.device, dtype=dtype or data.dtype)
     return made
@@ -84,16 +91,49 @@ def asarray(
     copy: bool | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """As as_tensor, or with copy=True always a copy."""
-    made = tensor(obj, dtype=dtype, device=device) if copy else as_tensor(obj, dtype, device)
-    return made.requires_grad_() if requires_grad else made
+    """A tensor of the memory of a tensor, an array, a buffer, or what has DLPack's protocol; of data, one with a copy.
+
+    copy: True: always a copy; False: never, or ValueError. Against torch: the same.
+    """
+    source = import_module("pywebgpu.tensor.sources").shown(obj, dtype, device)
+    if copy is False and source is None:
+        raise ValueError("can't alias arbitrary sequence into a tensor.")
+    made = tensor(obj, dtype=dtype, device=device) if source is None else as_tensor(source, dtype, device)
+    if copy is False and made is not source and source is not None:
+        what, pair = ("dtype", (source.dtype, made.dtype)) if source.dtype is not made.dtype else ("device", ())
+        if what == "device":
+            raise ValueError(f"can't alias tensor from device '{source.device}' to '{made.device}'.")
+        titles = [kind.title for kind in pair]
+        raise ValueError(f"can't alias tensor with dtype '{titles[0]}' into dtype '{titles[1]}'.")
+    if copy and source is not None and made is source:
+        made = made.clone()
+    if not (requires_grad or made.is_leaf):
+        return made.detach()
+    return made.requires_grad_(requires_grad)
 
 
 def from_numpy(array: NDArray[Any]) -> Tensor:
-    """A tensor with a copy of a NumPy array (torch shares the memory; a lazy library cannot)."""
+    """A tensor of a NumPy array: on device cpu of the same memory, so that writes on either side are seen.
+
+    Raises: TypeError for what is no array, or of a dtype that is not known here; ValueError for negative strides.
+    """
     if not from_data.is_array(array):
         raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
-    return tensor(array, device=_for_values())
+    device, given = devices.open_device(_for_values()), array
+    return _shown(given, device) if _can_show(given, device) else tensor(array, device=device.name)
+
+
+def _can_show(array: object, device: Device) -> TypeGuard[NDArray[Any]]:
+    """Whether a tensor may have the memory of an array. A captured step takes a copy: it is to see each run's."""
+    if capture_state.capture is not None or not hasattr(device, "hold"):
+        return False
+    numpy: Any = sys.modules.get("numpy")
+    return numpy is not None and isinstance(array, numpy.ndarray)
+
+
+def _shown(array: NDArray[Any], device: Device) -> Tensor:
+    shown: Tensor = import_module("pywebgpu.tensor.host_memory").tensor_of(array, device)
+    return shown
 
 
 def _for_values() -> str | None:
@@ -104,7 +144,10 @@ def _for_values() -> str | None:
 def frombuffer(
     buffer: Buffer, *, dtype: DType, count: int = -1, offset: int = 0, requires_grad: bool = False
 ) -> Tensor:
-    """A vector of `count` elements (-1: all) that lie in a buffer from byte `offset` on. The bytes are copied."""
+    """A vector of `count` elements (-1: all) that lie in a buffer from byte `offset` on.
+
+    On device cpu it has the buffer's own memory, but for dtypes that NumPy lacks; elsewhere the bytes are copied.
+    """
     view = memoryview(buffer).cast("B")
     rest = view.nbytes - offset
     if view.nbytes == 0 or count == 0:
@@ -121,7 +164,12 @@ def frombuffer(
     n = rest // dtype.itemsize if count < 0 else count
     if n * dtype.itemsize > rest:
         raise ValueError(f"requested buffer length ({n * dtype.itemsize} bytes) must not be greater than {rest} bytes")
-    made = frombytes(view[offset : offset + n * dtype.itemsize], dtype, (n,), _for_values())
+    part = view[offset : offset + n * dtype.itemsize]
+    device = devices.open_device(_for_values())
+    if capture_state.capture is None and hasattr(device, "is_native") and device.is_native(dtype):
+        made: Tensor = import_module("pywebgpu.tensor.host_memory").of_buffer(part, dtype, device)
+    else:
+        made = frombytes(part, dtype, (n,), device.name)
     return made.requires_grad_() if requires_grad else made
 
 

@@ -40,7 +40,7 @@ def may_move(tensor: Tensor) -> bool:
     if tensor._path and not layout.is_whole(tensor._path):
         return False
     storage = tensor._storage
-    if storage in apart:
+    if storage in apart or storage.is_shared:
         return False
     return storage.whole is not None or not (storage.node.requires or 0 in storage.node.spec.shape)
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 DOUBLES = (dtypes.float64, dtypes.complex128)
 _NUMBERS = frozenset((bool, int, float))
+UNKNOWN = "can't convert np.ndarray of type numpy.{}. The supported types are: {}."
 LOOKED_AT = 1 << 20  # whole numbers up to this many are looked through for their range
 
 
@@ -97,9 +98,7 @@ def from_array(data: Array, dtype: DType | None, device: Device) -> Node:
         with np.errstate(over="ignore"):
             data = data.astype(name)
     if name not in dtypes.BY_NAME:
-        raise TypeError(
-            f"can't convert np.ndarray of type numpy.{name}. The supported types are: {', '.join(dtypes.BY_NAME)}."
-        )
+        raise TypeError(UNKNOWN.format(name, ", ".join(dtypes.BY_NAME)))
     return from_bytes(data.tobytes(), dtypes.BY_NAME[name], data.shape, device)
 
 

@@ -155,8 +155,8 @@ def is_tensor(obj: object) -> bool:
 
 
 def is_storage(obj: object) -> bool:
-    """Whether this is what `untyped_storage()` gives."""
-    return False
+    """Whether this is what `untyped_storage()` or `storage()` gives."""
+    return hasattr(obj, "_untyped_storage") or type(obj).__name__ == "UntypedStorage"
 
 
 # Joining

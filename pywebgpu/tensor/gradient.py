@@ -13,6 +13,8 @@ from pywebgpu.composites import arithmetic
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node, thread_state
 from pywebgpu.ops import pointwise
+from pywebgpu.runtime import executor
+from pywebgpu.runtime.storage import shared
 from pywebgpu.support import interrupts
 from pywebgpu.tensor.base import TensorBase
 
@@ -36,6 +38,8 @@ def backward(
     if inputs is None:
         with interrupts.held(), thread_state.span("backward", "backward"):
             walk.gradients(roots, seeds, accumulate=True, create_graph=create_graph, retain_graph=keep)
+        if shared:
+            executor.submit_readers()
         return
     leaves = [getattr(end, "variable", tensor) for tensor, end in _places(inputs)]
     if not leaves:
@@ -47,6 +51,8 @@ def backward(
         for leaf, node in zip(leaves, found, strict=True):
             if node is not None:
                 leaf._accumulate(node, create_graph)
+    if shared:
+        executor.submit_readers()
 
 
 def grad(
@@ -91,6 +97,8 @@ def grad(
             node = pointwise.full(0.0, _leaf(tensor)._node.spec)
         made = None if node is None else _leaf(tensor)._wrap()(node)
         results.append(made if made is None or _leaf(tensor) is tensor else tensor._like(made))
+    if shared:
+        executor.submit_readers()
     return tuple(results)
 
 

@@ -77,6 +77,8 @@ class LegacyType:
 
     def __call__(self, *args: Any, device: DeviceLike = None) -> Tensor:
         device = device or self.device
+        if len(args) == 1 and hasattr(args[0], "_as_tensor"):  # A storage.
+            return args[0]._as_tensor(self.dtype)  # type: ignore[no-any-return]
         if len(args) == 1 and not isinstance(args[0], int | Size):
             return create.tensor(args[0], dtype=self.dtype, device=device)
         return create.zeros(*(args or (0,)), dtype=self.dtype, device=device)

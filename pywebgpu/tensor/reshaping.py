@@ -119,6 +119,7 @@ class ReshapingMethods(ConversionMethods):
 
     def view(self, *shape: Any, **named: Any) -> Tensor:
         """Another shape of the same memory; as another dtype, a copy of the same bits."""
+        shape = shape or ((named["dtype"],) if "dtype" in named else ())
         if len(shape) != 1 or not isinstance(shape[0], DType):
             return super().view(*shape, **named)
         dtype = shape[0]
@@ -197,16 +198,16 @@ class ReshapingMethods(ConversionMethods):
         """Takes the shape of another."""
         return self.resize_(the_template.shape)
 
-    def set_(self, source: Tensor) -> Self:
-        """Shares the storage of `source` from now on."""
+    def set_(
+        self,
+        source: Any = None,
+        storage_offset: int = 0,
+        size: Sequence[int] | None = None,
+        stride: Sequence[int] | None = None,
+    ) -> Self:
+        """Shows the memory of a tensor or of a storage from now on, from an element on; without any, none."""
         self._check_writable()
-        if source.dtype is not self.dtype:
-            raise RuntimeError(
-                f"Could not set tensor of type {source.dtype.title.lower()} to a tensor of type "
-                f"{self.dtype.title.lower()}"
-            )
-        self.data = source
-        return self
+        return import_module("pywebgpu.tensor.storages").set_(self, source, storage_offset, size, stride)  # type: ignore[no-any-return]
 
     def _become(self, view: Tensor) -> Self:
         """Is what a view of it is, in place."""

@@ -25,12 +25,7 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
             "parse_schema parse_type_comment prepare_multiprocessing_environment "
             "profiler_allow_cudagraph_cupti_lazy_reinit_cuda12 unify_type_list",
         ),
-        (
-            "memory is that of untyped_storage(): a tensor is lazy, and its values move",
-            "BFloat16Storage BoolStorage ByteStorage CharStorage ComplexDoubleStorage ComplexFloatStorage "
-            "DoubleStorage FloatStorage HalfStorage IntStorage LongStorage ShortStorage Storage StorageBase "
-            "TypedStorage UntypedStorage",
-        ),
+        ("memory is that of torch.UntypedStorage", "Storage StorageBase"),
         (
             "models are not quantised here",
             "QInt32Storage QInt8Storage QUInt2x4Storage QUInt4x2Storage QUInt8Storage choose_qparams_optimized "
@@ -198,7 +193,7 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "cuda": (
         (
-            "memory is that of untyped_storage(): a tensor is lazy, and its values move",
+            "memory is that of torch.UntypedStorage, and Tensor.device says where it is",
             "BFloat16Storage BoolStorage ByteStorage CharStorage ComplexDoubleStorage ComplexFloatStorage "
             "DoubleStorage FloatStorage HalfStorage IntStorage LongStorage ShortStorage",
         ),
@@ -263,7 +258,6 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
             "dequantize int_repr q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale "
             "q_zero_point qscheme",
         ),
-        ("memory is that of untyped_storage(): a tensor is lazy, and its values move", "storage storage_type"),
         ("it is one of PyTorch's own kernels: use the function of torch.nn.functional", "to_mkldnn"),
         ("use data_ptr(), which is the same number", "const_data_ptr"),
         ("a gradient has the dtype of its tensor: use to() on either", "grad_dtype"),

@@ -30,6 +30,10 @@ _HOMES = {
     "pywebgpu.sparse": "sparse_coo_tensor spmm",
     "pywebgpu.sparse.csr": "sparse_csr_tensor",
     "pywebgpu.special": "polygamma",
+    "pywebgpu.tensor.storages": """
+        BFloat16Storage BoolStorage ByteStorage CharStorage ComplexDoubleStorage ComplexFloatStorage DoubleStorage
+        FloatStorage HalfStorage IntStorage LongStorage ShortStorage TypedStorage UntypedStorage
+    """,
     "pywebgpu.tensor.bits": "frexp hash_tensor nextafter",
     "pywebgpu.tensor.complex_numbers": "complex imag polar real view_as_complex view_as_real",
     "pywebgpu.tensor.copies": """

@@ -49,7 +49,6 @@ REASONS = {
     "quasirandom": "use torch.rand, or qmc.Sobol of scipy.stats",
     "serialization": "use torch.save and torch.load",
     "sparse": "sparse tensors are coordinates and values here (torch.sparse_coo_tensor)",
-    "storage": "use Tensor.untyped_storage",
     "testing": "use torch.testing.assert_close and make_tensor",
     "torch_version": "use torch.__version__",
     "types": "use torch.Tensor, torch.dtype and torch.device",

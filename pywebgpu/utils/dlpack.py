@@ -1,10 +1,10 @@
-"""torch.utils.dlpack: tensors of other libraries, and for them. Memory is copied: values lie on a device, or wait."""
+"""torch.utils.dlpack: tensors of other libraries, and for them. On device cpu memory is shared, elsewhere copied."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pywebgpu.tensor import create
+from pywebgpu.tensor import sources
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,19 +22,30 @@ def array_of(data: object) -> NDArray[Any]:
 
 
 def from_dlpack(ext_tensor: object, *, device: DeviceLike = None, copy: bool | None = None) -> Tensor:
-    """A tensor with a copy of another library's: whatever has DLPack's protocol."""
-    if not hasattr(ext_tensor, "__dlpack__"):
+    """A tensor of another library's memory: of whatever has DLPack's protocol, or of a capsule.
+
+    copy: True: a copy; False: never one, or ValueError.
+    """
+    if not (hasattr(ext_tensor, "__dlpack__") or sources.is_capsule(ext_tensor)):
         raise TypeError(f"from_dlpack needs an object with __dlpack__, got {type(ext_tensor).__name__}")
-    return create.tensor(ext_tensor, device=device)
+    found = sources.from_dlpack(ext_tensor)
+    moved: Tensor = found if device is None else found.to(device)
+    if copy is False and moved is not found:
+        raise ValueError(f"cannot move (i.e. copy) the tensor from {found.device} to {moved.device} without copying")
+    return moved.clone() if copy and moved is found else moved
 
 
 def to_dlpack(tensor: Tensor) -> object:
-    """DLPack's capsule of a copy."""
+    """DLPack's capsule of a tensor."""
     return capsule(tensor)
 
 
 def capsule(tensor: Tensor, **options: object) -> object:
     """What other libraries ask a tensor for."""
+    if tensor.is_meta:
+        raise BufferError("Cannot pack tensors on meta")
+    if tensor.requires_grad:
+        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
     array: Any = tensor.numpy()
     return array.__dlpack__()
 

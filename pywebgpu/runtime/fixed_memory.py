@@ -1,0 +1,188 @@
+"""Storages of device cpu whose memory somebody else has: NumPy, another library, or whoever was told its address.
+
+A small value is there twice: the graph has a copy, which is held against the memory wherever a program asks for the
+value, so that work stays lazy. A large value is in the memory alone; what reads it is computed before the call returns,
+since others may write to it then.
+"""
+
+from __future__ import annotations
+
+import weakref
+from sys import getrefcount
+from typing import TYPE_CHECKING, Any
+
+from pywebgpu.devices.base import Buffer
+from pywebgpu.ir import graph
+from pywebgpu.ir.graph import Node
+from pywebgpu.ops import pointwise
+from pywebgpu.runtime import executor, state
+from pywebgpu.runtime.storage import Storage, shared
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+SMALL = 1 << 17  # bytes that are compared sooner than a Program runs
+AT_ONCE = 1 << 60  # values recorded, which is more than may wait
+_snapshots: weakref.WeakKeyDictionary[Storage, Any] = weakref.WeakKeyDictionary()
+
+
+class FixedStorage(Storage):
+    """Its memory stays where it is. Each value is put there when it is computed."""
+
+    __slots__ = ()
+    is_fixed = True
+
+    @property
+    def is_twice(self) -> bool:
+        """Whether the graph reads a copy."""
+        return bool(self.memory.nbytes <= SMALL)
+
+    def write(self, node: Node) -> None:
+        Storage.write(self, pointwise.copy(node))  # No other storage has this node, nor its buffer.
+
+    def place(self, buffer: Buffer) -> Buffer:
+        """Puts a new value into the memory. What holds it for the graph, from which the old one goes away."""
+        memory, home = self.memory, self.home
+        if buffer.handle is memory:
+            return buffer
+        if not memory.flags.writeable:  # It was warned of.
+            self.__class__ = Storage  # type: ignore[assignment]
+            return buffer
+        if self.is_twice:
+            memory[...] = buffer.handle
+            return buffer
+        if home is not None and home.handle is memory:
+            home.handle = memory.copy()  # Formulas may read it yet.
+        memory[...] = buffer.handle
+        return _device(self).hold(memory)  # type: ignore[no-any-return]
+
+    def move_into(self, whole: Storage, location: graph.Attrs) -> None:
+        self.__class__ = Storage  # type: ignore[assignment]  # It is one, with a memory that nobody has.
+        self.move_into(whole, location)
+
+
+class SharedStorage(FixedStorage):
+    """Others may write to its memory, and read from it."""
+
+    __slots__ = ()
+    is_shared = True
+
+    @property
+    def node(self) -> Node:
+        self._meet()
+        return self._node
+
+    @property
+    def version(self) -> int:
+        self._meet()
+        return self._version
+
+    def write(self, node: Node) -> None:
+        FixedStorage.write(self, node)
+        self._hurry()
+
+    def _meet(self) -> None:
+        """Somebody asks for the value: takes over what others wrote."""
+        is_alone = self.memory.base is None and _references(self) <= _ALONE + (not self.is_twice)
+        if is_alone:
+            self.__class__ = FixedStorage  # type: ignore[assignment]  # Nobody else has it any more.
+            shared.discard(self)
+        if not self.is_twice:
+            if not is_alone:
+                self._hurry()
+        elif self._node.buffer is not None and self._node.buffer.handle.tobytes() != self.memory.tobytes():
+            before = self._node
+            node = graph.data(before.spec, _device(self).hold(self.memory.copy()))
+            self.replace(pointwise.graft(node, before) if before.requires else node)
+            self.wait() if self._node.buffer is None else self.settle(node)
+
+    def _hurry(self) -> None:
+        """What the call that goes on makes of this value is computed before it returns."""
+        queue = state.default.local.queues[self.device]
+        queue.hurried, queue.recorded = executor.HURRIED, AT_ONCE
+
+
+def _device(storage: Storage) -> Any:
+    """Device cpu, which has more than the contract says."""
+    return storage.device
+
+
+def _references(storage: SharedStorage) -> int:
+    return getrefcount(storage.memory)
+
+
+def _alone() -> int:
+    """What getrefcount says of the memory that a storage alone has; interpreters count differently."""
+    storage: Any = SharedStorage.__new__(SharedStorage)
+    storage.memory = object()
+    return _references(storage)
+
+
+_ALONE = _alone()
+
+
+def fixed(storage: Storage) -> FixedStorage:
+    """The storage, whose value is in its memory now, and stays there."""
+    if not isinstance(storage, FixedStorage):
+        _fix(storage)
+    elif storage._node.buffer is None:
+        executor.force(storage)
+    return storage  # type: ignore[return-value]  # Of that class now.
+
+
+def share(storage: Storage) -> NDArray[Any]:
+    """The memory of a storage, to which others may write from now on."""
+    found = fixed(storage)
+    if not found.is_shared:
+        _share(found)
+    memory: NDArray[Any] = found.memory
+    return memory
+
+
+def of_array(array: NDArray[Any], spec: graph.Spec, device: Any) -> Storage:
+    """A storage whose memory is an array's, row-major and writable."""
+    is_twice = array.nbytes <= SMALL
+    storage = Storage(graph.data(spec, device.hold(array.copy() if is_twice else array)), device)
+    storage.memory = array
+    _share(storage)
+    return storage
+
+
+def _share(storage: Storage) -> None:
+    storage.__class__ = SharedStorage
+    if not storage.is_twice:  # type: ignore[attr-defined]
+        shared.add(storage)
+
+
+def address(storage: Storage) -> int:
+    """Where the bytes of a storage's value are. Of dtypes that NumPy lacks they are a copy, made anew at each call."""
+    device = _device(storage)
+    if not device.is_native(storage.node.spec.dtype):
+        data = executor.read(storage)
+        copy = _snapshots.get(storage)
+        if copy is None or copy.nbytes != len(data):
+            copy = _snapshots[storage] = device.array(len(data))
+        copy.data[:] = data
+        return int(copy.__array_interface__["data"][0])
+    return int(fixed(storage).memory.__array_interface__["data"][0])
+
+
+def _fix(storage: Storage) -> None:
+    device = _device(storage)
+    executor.submit(device)  # What was recorded reads the value as it is now.
+    if storage.whole is not None:
+        own = executor.alone(storage)
+        executor.force(own)
+        storage.leave(graph.data(own.node.spec, own.node.buffer))
+        storage.settle(storage.node)
+    node = executor.force(storage)
+    if not (node.buffer.may_be_written and device.is_owned(node.buffer)):  # Others have it, or a part of it.
+        storage.replace(pointwise.copy(node))
+        storage.wait()
+        node = executor.force(storage)
+    if not node.requires:  # What is known of its numbers others may change.
+        storage.replace(graph.data(node.spec, node.buffer))
+        storage.settle(storage.node)
+    array = node.buffer.handle
+    storage.memory = array.copy() if array.nbytes <= SMALL else array
+    storage.__class__ = FixedStorage

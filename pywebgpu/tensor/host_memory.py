@@ -1,0 +1,199 @@
+"""Memory that tensors of device cpu have in common with NumPy and other libraries, and addresses.
+
+On other devices there is no memory of the host to share: arrays are copies, and an address is a name.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from pywebgpu import devices, dtypes
+from pywebgpu.dtypes import DType
+from pywebgpu.ir.graph import Spec
+from pywebgpu.runtime import fixed_memory
+from pywebgpu.tensor import copies, from_data
+from pywebgpu.tensor.base import TensorBase
+from pywebgpu.tensor.layout import strides_of
+from pywebgpu.tensor.tensor import Tensor
+from pywebgpu.tensor.view import Path
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from pywebgpu.devices.base import Device
+    from pywebgpu.runtime.storage import Storage
+
+READ_ONLY = (
+    "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means writing to "
+    "this tensor will result in undefined behavior. You may want to copy the array to protect its data or make it "
+    "writable before converting it to a tensor. This type of warning will be suppressed for the rest of this program."
+)
+BUFFER_READ_ONLY = READ_ONLY.replace("NumPy array", "buffer").replace("the array", "the buffer")
+_warned: list[str] = []
+
+
+class DeviceAddress:
+    """Says which memory of a device something is. It is equal to that of the same memory, and no address of the host:
+    who uses it as one gets a TypeError."""
+
+    __slots__ = ("name", "offset")
+
+    def __init__(self, name: int, offset: int = 0) -> None:
+        self.name, self.offset = name, offset
+
+    def __add__(self, n_bytes: int) -> DeviceAddress:
+        return DeviceAddress(self.name, self.offset + n_bytes)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: int | DeviceAddress) -> Any:
+        """As far as they are addresses of one memory, the bytes between them."""
+        if isinstance(other, DeviceAddress):
+            return (self.name << 40) + self.offset - (other.name << 40) - other.offset
+        return self + -other
+
+    def __mod__(self, alignment: int) -> int:
+        return self.offset % alignment
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DeviceAddress) and (self.name, self.offset) == (other.name, other.offset)
+
+    def __lt__(self, other: DeviceAddress) -> bool:
+        return (self.name, self.offset) < (other.name, other.offset)
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.offset))
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __index__(self) -> int:
+        raise TypeError("this memory is a device's, and has no address on the host: copy the tensor by .cpu() first")
+
+    def __repr__(self) -> str:
+        return f"<memory {self.name:#x} of a device, byte {self.offset}>"
+
+
+def can_share(device: Device) -> bool:
+    """Whether a device's values are NumPy's arrays."""
+    return hasattr(device, "hold")
+
+
+def address_of(storage: Storage) -> Any:
+    """Where a storage's memory begins: an address of the host, 0 where there is none, or a name for a device's."""
+    device = storage.device
+    if not device.has_values or 0 in storage.node.spec.shape:
+        return 0
+    if can_share(device):
+        return fixed_memory.address(storage)
+    return DeviceAddress(id(storage))
+
+
+def array_of(tensor: TensorBase) -> NDArray[Any]:
+    """An array that shows a tensor's memory. Of a device without arrays, and of a view that NumPy has not, a copy."""
+    import numpy as np
+
+    storage = tensor._storage
+    if not can_share(storage.device):
+        return _copied(tensor)
+    memory = fixed_memory.share(storage)
+    array = memory
+    for op, attrs in tensor._path:
+        array = op.reference(np, array, **attrs)
+        if array.size and not np.may_share_memory(array, memory):
+            return _copied(tensor)
+    return array
+
+
+def _copied(tensor: TensorBase) -> NDArray[Any]:
+    import numpy as np
+
+    return np.frombuffer(bytearray(tensor._bytes()), tensor.dtype.name).reshape(tensor.shape)
+
+
+def tensor_of(array: NDArray[Any], device: Device) -> Tensor:
+    """A tensor of device cpu that shows an array's memory. One that may not be written to is warned of, once.
+
+    Raises: TypeError for a dtype that is not known here; ValueError for strides, or an order of bytes, of no tensor.
+    """
+    import numpy as np
+
+    dtype = _dtype(array)
+    if any(step % array.itemsize for step in array.strides):
+        raise ValueError(
+            "given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate the "
+            "memory."
+        )
+    if any(step < 0 for step in array.strides):
+        raise ValueError(
+            "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
+            "currently supported. (You can probably work around this by making a copy of your array  with "
+            "array.copy().) "
+        )
+    if not array.dtype.isnative:
+        raise ValueError(
+            "given numpy array has byte order different from the native byte order. Conversion between byte orders is "
+            "currently not supported."
+        )
+    if not array.flags.writeable:
+        _warn(READ_ONLY)
+    plain = np.asarray(array)  # No class of a program's own.
+    if plain.flags.c_contiguous:
+        return _new(fixed_memory.of_array(plain, Spec(plain.shape, dtype), device))
+    steps = [step // array.itemsize for step in array.strides]
+    span = 1 + sum([(n - 1) * step for n, step in zip(array.shape, steps, strict=True)])
+    flat = np.lib.stride_tricks.as_strided(plain, (span,), (array.itemsize,))
+    whole = _new(fixed_memory.of_array(flat, Spec((span,), dtype), device))
+    return _new(whole._storage, copies.strided(whole, array.shape, steps, 0)._path)
+
+
+def of_buffer(data: memoryview, dtype: DType, device: Device) -> Tensor:
+    """A vector that shows a buffer's memory."""
+    import numpy as np
+
+    array = np.frombuffer(data, dtype.name)
+    if not array.flags.writeable:
+        _warn(BUFFER_READ_ONLY)
+    return _new(fixed_memory.of_array(array, Spec(array.shape, dtype), device))
+
+
+def _new(storage: Storage, path: Path = ()) -> Tensor:
+    """A tensor that was made, and is no view of another."""
+    tensor: Tensor = Tensor._of(storage, path)
+    tensor._history = None
+    return tensor
+
+
+def _dtype(array: NDArray[Any]) -> DType:
+    found = dtypes.BY_NAME.get(array.dtype.newbyteorder("=").name)
+    if found is None:
+        raise TypeError(from_data.UNKNOWN.format(array.dtype, ", ".join(dtypes.BY_NAME)))
+    return found
+
+
+def _warn(text: str) -> None:
+    """Once in a program."""
+    if text not in _warned:
+        _warned.append(text)
+        warnings.warn(text, stacklevel=_outside())
+
+
+def _outside() -> int:
+    """How many calls of this library stand between here and the program."""
+    import sys
+
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals["__name__"].startswith("pywebgpu."):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def distance(tensor: TensorBase) -> int:
+    """Bytes from the begin of a tensor's memory to its first element."""
+    return strides_of(tensor)[1] * tensor.dtype.itemsize
+
+
+def host() -> Device:
+    """The device whose memory is the host's."""
+    return devices.open_device("cpu")
