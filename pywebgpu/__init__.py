@@ -31,7 +31,6 @@ from pywebgpu.support import closed_types as _closed_types
 from pywebgpu.support import lazy as _lazy
 from pywebgpu.support.closed_types import Layout as layout  # noqa: F401
 from pywebgpu.support.closed_types import MemoryFormat as memory_format  # noqa: F401
-from pywebgpu.support.closed_types import QScheme as qscheme  # noqa: F401
 from pywebgpu.tensor import create as _create
 from pywebgpu.tensor import dispatch as _dispatch
 from pywebgpu.tensor import functions as _functions

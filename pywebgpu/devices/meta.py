@@ -18,6 +18,17 @@ if TYPE_CHECKING:
     from pywebgpu.devices.timing import Timing
 
 NO_DATA = "Cannot copy out of meta tensor; no data!"
+NO_MODULE = (
+    f"{NO_DATA} Please use torch.nn.Module.to_empty() instead of torch.nn.Module.to() when moving module from meta to "
+    "a different device."
+)
+NO_ARRAY = "can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
+NO_NUMBER = "Tensor.item() cannot be called on meta tensors"
+NO_OP = (
+    "for {}: copying from a non-meta parameter in the checkpoint to a meta parameter in the current model, which is a "
+    "no-op. (Did you mean to pass `assign=True` to assign items in the state dictionary to their corresponding key in "
+    "the module instead of copying them in place?)"
+)
 
 
 class MetaDevice(Blocking):

@@ -164,6 +164,7 @@ LATER = (
     "ops/logarithms.py",
     "torch_api/rare_names.py",
     "torch_api/serialization.py",
+    "torch_api/storage.py",
     "signal/",
     "special/",
     "support/atomic.py",

@@ -171,10 +171,7 @@ class Module(StateDict):
 
         def moved(tensor: Tensor) -> Tensor:
             if tensor.is_meta and device is not None and devices.device(device).type != "meta":
-                raise NotImplementedError(
-                    "Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() instead of "
-                    "torch.nn.Module.to() when moving module from meta to a different device."
-                )
+                raise NotImplementedError(import_module("pywebgpu.devices.meta").NO_MODULE)
             found: Tensor = tensor.to(
                 device=tensor.device if device is None else device,
                 dtype=dtype if dtype is not None and tensor.dtype.kind is Kind.FLOAT else tensor.dtype,

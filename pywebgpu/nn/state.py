@@ -15,11 +15,6 @@ from pywebgpu.tensor.grad_accumulator import RemovableHandle
 from pywebgpu.tensor.tensor import Tensor
 
 EXTRA = "_extra_state"
-_NO_OP = (
-    "for {}: copying from a non-meta parameter in the checkpoint to a meta parameter in the current model, which is a "
-    "no-op. (Did you mean to pass `assign=True` to assign items in the state dictionary to their corresponding key in "
-    "the module instead of copying them in place?)"
-)
 
 
 class IncompatibleKeys(NamedTuple):
@@ -215,7 +210,7 @@ class StateDict(ModuleTree):
             import_module("pywebgpu.nn.exchange").load(key, own, value, assign, errors)
         elif not assign:
             if own.is_meta and not value.is_meta:
-                warnings.warn(_NO_OP.format(key), stacklevel=2)
+                warnings.warn(import_module("pywebgpu.devices.meta").NO_OP.format(key), stacklevel=2)
             try:
                 with grad_mode.no_grad():
                     own.copy_(value)

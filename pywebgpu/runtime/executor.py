@@ -23,7 +23,7 @@ from pywebgpu.ir.graph import Node
 from pywebgpu.ops import indexing, movement, pointwise
 from pywebgpu.runtime import program_cache, state
 from pywebgpu.runtime.state import Queue
-from pywebgpu.runtime.storage import Storage, shared
+from pywebgpu.runtime.storage import Storage
 from pywebgpu.settings import settings
 from pywebgpu.step_capture.capture import capture_state
 from pywebgpu.step_capture.free_number import plain
@@ -47,33 +47,8 @@ def record(storage: Storage) -> None:
     queue = storage.queue
     if queue is not None:
         queue.recorded += 1
-        if queue.recorded > settings.pending and not (queue.hurried and _may_wait(queue, storage)):
+        if queue.recorded > settings.pending and (queue.hurries is None or queue.hurries(storage)):
             submit(storage.device)
-
-
-def submit_readers() -> None:
-    """Queues all there is for devices that have memory to which others may write."""
-    for device in {storage.device for storage in shared}:
-        submit(device)
-
-
-HURRIED = 4  # values of one op, at most, of which an earlier one had the device begin
-
-
-def _may_wait(queue: Queue, storage: Storage) -> bool:
-    """Whether a value reads no memory to which others may write as soon as this call returns."""
-    queue.hurried -= 1
-    waits = not (storage.is_shared or reads_shared([storage.node]))
-    if waits and not queue.hurried:
-        queue.recorded = len(queue.storages)
-    return waits
-
-
-def reads_shared(nodes: Iterable[Node]) -> bool:
-    """Whether nodes that are not computed read memory to which others may write."""
-    data, _ = walk.leaves(walk.toposort(nodes))
-    owners = (ref() for node in data if (ref := getattr(node, "storage", None)) is not None)
-    return any(owner is not None and owner.is_shared for owner in owners)
 
 
 def submit(device: Device, *, everyone: bool = False) -> None:
@@ -208,7 +183,7 @@ def _collect(device: Device, *, everyone: bool) -> tuple[Work, list[Node]]:
     are not held when the lock is free again: who captures a step takes one that is held for one that is kept.
     """
     own = state.default.local.queues[device]
-    own.recorded = settings.pending if own.hurried else 0
+    own.recorded = 0 if own.hurries is None else settings.pending
     queues = state.default.queues.get(device, [])
     if len(queues) == 1 and not own.stand_ins:
         return _pending(own, may_write=True), []

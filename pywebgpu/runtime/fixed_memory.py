@@ -12,10 +12,11 @@ from sys import getrefcount
 from typing import TYPE_CHECKING, Any
 
 from pywebgpu.devices.base import Buffer
-from pywebgpu.ir import graph
+from pywebgpu.ir import graph, walk
 from pywebgpu.ir.graph import Node
 from pywebgpu.ops import pointwise
 from pywebgpu.runtime import executor, state
+from pywebgpu.runtime.state import Queue
 from pywebgpu.runtime.storage import Storage, shared
 
 if TYPE_CHECKING:
@@ -99,7 +100,34 @@ class SharedStorage(FixedStorage):
     def _hurry(self) -> None:
         """What the call that goes on makes of this value is computed before it returns."""
         queue = state.default.local.queues[self.device]
-        queue.hurried, queue.recorded = executor.HURRIED, AT_ONCE
+        queue.hurries, queue.recorded = _Hurry(queue), AT_ONCE
+
+
+class _Hurry:
+    """Asks the next values of a queue whether they read memory to which others may write as soon as a call returns."""
+
+    __slots__ = ("left", "queue")
+
+    def __init__(self, queue: Queue) -> None:
+        self.queue, self.left = queue, 4  # values of one op, at most, of which the first had the device begin
+
+    def __call__(self, storage: Storage) -> bool:
+        self.left -= 1
+        if not self.left:
+            self.queue.hurries, self.queue.recorded = None, len(self.queue.storages)
+        return storage.is_shared or _reads_shared(storage.node)
+
+
+def _reads_shared(node: Node) -> bool:
+    data, _ = walk.leaves(walk.toposort([node]))
+    owners = (ref() for leaf in data if (ref := getattr(leaf, "storage", None)) is not None)
+    return any(owner is not None and owner.is_shared for owner in owners)
+
+
+def submit_readers() -> None:
+    """Queues all there is for devices that have memory to which others may write, and which the graph reads."""
+    for device in {storage.device for storage in shared}:
+        executor.submit(device)
 
 
 def _device(storage: Storage) -> Any:

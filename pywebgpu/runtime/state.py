@@ -17,13 +17,13 @@ class Queue:
     Of those that ended, `storages` has the dead references until `forget_ended`.
     """
 
-    __slots__ = ("_owner", "hurried", "recorded", "stand_ins", "storages")
+    __slots__ = ("_owner", "hurries", "recorded", "stand_ins", "storages")
 
     def __init__(self, owner: ref[Any], stand_ins: frozenset[Node] = frozenset()) -> None:
         self._owner = owner
         self.stand_ins = stand_ins  # what stands for values that will never be there
         self.recorded = 0
-        self.hurried = 0  # of how many more values it is asked whether they read memory that others may write to
+        self.hurries: Any = None  # asked of each value whether it may not wait (see fixed_memory.py), for a while
         self.storages: dict[int, ref[Any]] = {}
 
     def add(self, storage: object) -> None:

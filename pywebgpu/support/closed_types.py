@@ -57,29 +57,10 @@ class MemoryFormat(Closed, title="torch.memory_format"):
     __slots__ = ()
 
 
-class QScheme(Closed, title="torch.qscheme"):
-    """How numbers are quantised. No tensor here is; libraries name the schemes."""
-
-    __slots__ = ()
-
-
-_LAYOUTS = ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged", "_mkldnn")
-strided, sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc, jagged, mkldnn = (
-    Layout._value(name=name) for name in _LAYOUTS
-)
-_FORMATS = ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")
-contiguous_format, preserve_format, channels_last, channels_last_3d = (
+_LAYOUTS = "strided sparse_coo sparse_csr sparse_csc sparse_bsr sparse_bsc jagged _mkldnn".split()
+_KINDS = strided, sparse_coo, sparse_csr, *_ = [Layout._value(name=name) for name in _LAYOUTS]
+_FORMATS = "contiguous_format preserve_format channels_last channels_last_3d".split()
+_ORDERS = contiguous_format, preserve_format, channels_last, channels_last_3d = [
     MemoryFormat._value(name=name) for name in _FORMATS
-)
-_SCHEMES = (
-    "per_tensor_affine", "per_channel_affine", "per_tensor_symmetric", "per_channel_symmetric",
-    "per_channel_affine_float_qparams",
-)  # fmt: skip
-ALL: dict[str, Closed] = {
-    value.name: value
-    for value in (
-        *(strided, sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc, jagged, mkldnn),
-        *(contiguous_format, preserve_format, channels_last, channels_last_3d),
-        *(QScheme._value(name=name) for name in _SCHEMES),
-    )
-}
+]
+ALL: dict[str, Closed] = {value.name: value for value in (*_KINDS, *_ORDERS)}

@@ -205,29 +205,6 @@ class ConversionMethods(InplaceMethods):
         """The device's number, -1 for cpu."""
         return -1 if self._storage.device.name in ("cpu", "meta") else self.device.index or 0
 
-    def data_ptr(self) -> Any:
-        """Where its first element is: on device cpu an address, which stays that of its memory; 0 where there is none.
-
-        On other devices it says which memory it is, and is no address: it is refused as one, with a TypeError.
-        """
-        host_memory = import_module("pywebgpu.tensor.host_memory")
-        begin = host_memory.address_of(self._storage) if self.numel() else 0
-        return begin + host_memory.distance(self) if begin else 0
-
-    def untyped_storage(self) -> Any:
-        """The bytes of the memory that it shows (torch.UntypedStorage)."""
-        return import_module("pywebgpu.tensor.storages").UntypedStorage._of(self)
-
-    def storage(self) -> Any:
-        """The elements of the memory that it shows (torch.TypedStorage)."""
-        return import_module("pywebgpu.tensor.storages").TypedStorage._of(self)
-
-    _typed_storage = storage
-
-    def storage_type(self) -> Any:
-        """The type of storages of its dtype: torch.FloatStorage."""
-        return import_module("pywebgpu.tensor.storages").LEGACY[self.dtype]
-
     def is_set_to(self, other: TensorBase) -> builtins.bool:
         """Whether both show the same elements of one memory in the same order."""
         return shows_same(self, other)
@@ -278,7 +255,7 @@ class ConversionMethods(InplaceMethods):
 
     def _check_single(self) -> None:
         if not self._storage.device.has_values:
-            raise RuntimeError("Tensor.item() cannot be called on meta tensors")
+            raise RuntimeError(import_module("pywebgpu.devices.meta").NO_NUMBER)
         if self.numel() != 1:
             raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
 
@@ -286,10 +263,7 @@ class ConversionMethods(InplaceMethods):
         if self.requires_grad and not force and thread_state.grad:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if not self._storage.device.has_values and not force:
-            raise TypeError(
-                "can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory "
-                "first."
-            )
+            raise TypeError(import_module("pywebgpu.devices.meta").NO_ARRAY)
         if self.dtype.family == "float8" or self.dtype in (dtypes.bfloat16, dtypes.complex32):
             raise TypeError(f"Got unsupported ScalarType {self.dtype.title}")
 

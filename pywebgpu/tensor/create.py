@@ -83,35 +83,6 @@ def as_tensor(data: Any, dtype: DType | None = None, device: factory_options.Dev
     return made
 
 
-def asarray(
-    obj: Any,
-    *,
-    dtype: DType | None = None,
-    device: factory_options.DeviceLike = None,
-    copy: bool | None = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """A tensor of the memory of a tensor, an array, a buffer, or what has DLPack's protocol; of data, one with a copy.
-
-    copy: True: always a copy; False: never, or ValueError. Against torch: the same.
-    """
-    source = import_module("pywebgpu.tensor.sources").shown(obj, dtype, device)
-    if copy is False and source is None:
-        raise ValueError("can't alias arbitrary sequence into a tensor.")
-    made = tensor(obj, dtype=dtype, device=device) if source is None else as_tensor(source, dtype, device)
-    if copy is False and made is not source and source is not None:
-        what, pair = ("dtype", (source.dtype, made.dtype)) if source.dtype is not made.dtype else ("device", ())
-        if what == "device":
-            raise ValueError(f"can't alias tensor from device '{source.device}' to '{made.device}'.")
-        titles = [kind.title for kind in pair]
-        raise ValueError(f"can't alias tensor with dtype '{titles[0]}' into dtype '{titles[1]}'.")
-    if copy and source is not None and made is source:
-        made = made.clone()
-    if not (requires_grad or made.is_leaf):
-        return made.detach()
-    return made.requires_grad_(requires_grad)
-
-
 def from_numpy(array: NDArray[Any]) -> Tensor:
     """A tensor of a NumPy array: on device cpu of the same memory, so that writes on either side are seen.
 
@@ -119,7 +90,7 @@ def from_numpy(array: NDArray[Any]) -> Tensor:
     """
     if not from_data.is_array(array):
         raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
-    device, given = devices.open_device(_for_values()), array
+    device, given = devices.open_device(for_values()), array
     return _shown(given, device) if _can_show(given, device) else tensor(array, device=device.name)
 
 
@@ -136,41 +107,9 @@ def _shown(array: NDArray[Any], device: Device) -> Tensor:
     return shown
 
 
-def _for_values() -> str | None:
+def for_values() -> str | None:
     """Where values of the host go: to the default device, or to cpu where that has none."""
     return None if devices.open_device().has_values else "cpu"
-
-
-def frombuffer(
-    buffer: Buffer, *, dtype: DType, count: int = -1, offset: int = 0, requires_grad: bool = False
-) -> Tensor:
-    """A vector of `count` elements (-1: all) that lie in a buffer from byte `offset` on.
-
-    On device cpu it has the buffer's own memory, but for dtypes that NumPy lacks; elsewhere the bytes are copied.
-    """
-    view = memoryview(buffer).cast("B")
-    rest = view.nbytes - offset
-    if view.nbytes == 0 or count == 0:
-        raise ValueError(f"both buffer length ({view.nbytes}) and count ({count}) must not be 0")
-    if not 0 <= offset < max(view.nbytes, 1):
-        raise ValueError(
-            f"offset must be non-negative and no greater than buffer length ({view.nbytes}) , but got {offset}"
-        )
-    if count < 0 and rest % dtype.itemsize:
-        raise ValueError(
-            f"buffer length ({view.nbytes} bytes) after offset ({offset} bytes) must be a multiple of element size "
-            f"({dtype.itemsize})"
-        )
-    n = rest // dtype.itemsize if count < 0 else count
-    if n * dtype.itemsize > rest:
-        raise ValueError(f"requested buffer length ({n * dtype.itemsize} bytes) must not be greater than {rest} bytes")
-    part = view[offset : offset + n * dtype.itemsize]
-    device = devices.open_device(_for_values())
-    if capture_state.capture is None and hasattr(device, "is_native") and device.is_native(dtype):
-        made: Tensor = import_module("pywebgpu.tensor.host_memory").of_buffer(part, dtype, device)
-    else:
-        made = frombytes(part, dtype, (n,), device.name)
-    return made.requires_grad_() if requires_grad else made
 
 
 def scalar_tensor(s: float, **options: Unpack[Made]) -> Tensor:

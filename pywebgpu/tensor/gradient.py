@@ -13,7 +13,6 @@ from pywebgpu.composites import arithmetic
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node, thread_state
 from pywebgpu.ops import pointwise
-from pywebgpu.runtime import executor
 from pywebgpu.runtime.storage import shared
 from pywebgpu.support import interrupts
 from pywebgpu.tensor.base import TensorBase
@@ -39,7 +38,7 @@ def backward(
         with interrupts.held(), thread_state.span("backward", "backward"):
             walk.gradients(roots, seeds, accumulate=True, create_graph=create_graph, retain_graph=keep)
         if shared:
-            executor.submit_readers()
+            import_module("pywebgpu.runtime.fixed_memory").submit_readers()
         return
     leaves = [getattr(end, "variable", tensor) for tensor, end in _places(inputs)]
     if not leaves:
@@ -52,7 +51,7 @@ def backward(
             if node is not None:
                 leaf._accumulate(node, create_graph)
     if shared:
-        executor.submit_readers()
+        import_module("pywebgpu.runtime.fixed_memory").submit_readers()
 
 
 def grad(
@@ -98,7 +97,7 @@ def grad(
         made = None if node is None else _leaf(tensor)._wrap()(node)
         results.append(made if made is None or _leaf(tensor) is tensor else tensor._like(made))
     if shared:
-        executor.submit_readers()
+        import_module("pywebgpu.runtime.fixed_memory").submit_readers()
     return tuple(results)
 
 

@@ -198,17 +198,6 @@ class ReshapingMethods(ConversionMethods):
         """Takes the shape of another."""
         return self.resize_(the_template.shape)
 
-    def set_(
-        self,
-        source: Any = None,
-        storage_offset: int = 0,
-        size: Sequence[int] | None = None,
-        stride: Sequence[int] | None = None,
-    ) -> Self:
-        """Shows the memory of a tensor or of a storage from now on, from an element on; without any, none."""
-        self._check_writable()
-        return import_module("pywebgpu.tensor.storages").set_(self, source, storage_offset, size, stride)  # type: ignore[no-any-return]
-
     def _become(self, view: Tensor) -> Self:
         """Is what a view of it is, in place."""
         self._check_writable()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pywebgpu import dtypes
-from pywebgpu.tensor import create, from_data
+from pywebgpu import devices, dtypes
+from pywebgpu.step_capture.capture import capture_state
+from pywebgpu.tensor import create, dispatch, from_data, host_memory
 from pywebgpu.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from typing_extensions import Buffer
 
     from pywebgpu.dtypes import DType
     from pywebgpu.tensor.factory_options import DeviceLike
@@ -37,6 +39,67 @@ class _Writable:
         self.__array_interface__ = facts | {"data": (facts["data"][0], False)}
 
 
+def asarray(
+    obj: Any,
+    *,
+    dtype: DType | None = None,
+    device: DeviceLike = None,
+    copy: bool | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor of the memory of a tensor, an array, a buffer, or what has DLPack's protocol; of data, one with a copy.
+
+    copy: True: always a copy; False: never, or ValueError. Against torch: the same.
+    """
+    source = shown(obj, dtype, device)
+    if copy is False and source is None:
+        raise ValueError("can't alias arbitrary sequence into a tensor.")
+    made = create.tensor(obj, dtype=dtype, device=device) if source is None else create.as_tensor(source, dtype, device)
+    if copy is False and made is not source and source is not None:
+        what, pair = ("dtype", (source.dtype, made.dtype)) if source.dtype is not made.dtype else ("device", ())
+        if what == "device":
+            raise ValueError(f"can't alias tensor from device '{source.device}' to '{made.device}'.")
+        titles = [kind.title for kind in pair]
+        raise ValueError(f"can't alias tensor with dtype '{titles[0]}' into dtype '{titles[1]}'.")
+    if copy and source is not None and made is source:
+        made = made.clone()
+    if not (requires_grad or made.is_leaf):
+        return made.detach()
+    return made.requires_grad_(requires_grad)
+
+
+def frombuffer(
+    buffer: Buffer, *, dtype: DType, count: int = -1, offset: int = 0, requires_grad: bool = False
+) -> Tensor:
+    """A vector of `count` elements (-1: all) that lie in a buffer from byte `offset` on.
+
+    On device cpu it has the buffer's own memory, but for dtypes that NumPy lacks; elsewhere the bytes are copied.
+    """
+    view = memoryview(buffer).cast("B")
+    rest = view.nbytes - offset
+    if view.nbytes == 0 or count == 0:
+        raise ValueError(f"both buffer length ({view.nbytes}) and count ({count}) must not be 0")
+    if not 0 <= offset < max(view.nbytes, 1):
+        raise ValueError(
+            f"offset must be non-negative and no greater than buffer length ({view.nbytes}) , but got {offset}"
+        )
+    if count < 0 and rest % dtype.itemsize:
+        raise ValueError(
+            f"buffer length ({view.nbytes} bytes) after offset ({offset} bytes) must be a multiple of element size "
+            f"({dtype.itemsize})"
+        )
+    n = rest // dtype.itemsize if count < 0 else count
+    if n * dtype.itemsize > rest:
+        raise ValueError(f"requested buffer length ({n * dtype.itemsize} bytes) must not be greater than {rest} bytes")
+    part = view[offset : offset + n * dtype.itemsize]
+    device = devices.open_device(create.for_values())
+    if capture_state.capture is None and hasattr(device, "is_native") and device.is_native(dtype):
+        made: Tensor = host_memory.of_buffer(part, dtype, device)
+    else:
+        made = create.frombytes(part, dtype, (n,), device.name)
+    return made.requires_grad_() if requires_grad else made
+
+
 def shown(obj: Any, dtype: DType | None, device: DeviceLike) -> Tensor | None:
     """A tensor that shows the memory of an object, or is it; None of what has no memory to show."""
     if isinstance(obj, Tensor):
@@ -47,19 +110,19 @@ def shown(obj: Any, dtype: DType | None, device: DeviceLike) -> Tensor | None:
         array: Any = obj
         return create.from_numpy(array) if array.shape else None
     if is_capsule(obj) or hasattr(obj, "__dlpack__"):
-        return from_dlpack(obj)
+        return of_dlpack(obj)
     try:
         memoryview(obj)
     except TypeError:
         return None
-    return create.frombuffer(obj, dtype=dtype or dtypes.default())
+    return frombuffer(obj, dtype=dtype or dtypes.default())
 
 
 def is_capsule(obj: object) -> bool:
     return type(obj).__name__ == "PyCapsule"
 
 
-def from_dlpack(obj: Any) -> Tensor:
+def of_dlpack(obj: Any) -> Tensor:
     """A tensor of the memory of another library's, where that is the host's and may be written; else with a copy."""
     import numpy as np
 
@@ -70,3 +133,7 @@ def from_dlpack(obj: Any) -> Tensor:
         return create.tensor(np.from_dlpack(obj.detach().cpu()))
     array = np.from_dlpack(giver.detach() if hasattr(giver, "detach") else giver)
     return create.from_numpy(np.asarray(_Writable(array)))
+
+
+for _function in (asarray, frombuffer):
+    globals()[_function.__name__] = dispatch.public(_function, __name__)

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 from pywebgpu import devices, dtypes
 from pywebgpu.dtypes import DType
 from pywebgpu.support.shapes import strides
-from pywebgpu.tensor import copies, create, host_memory
+from pywebgpu.tensor import copies, create, host_memory, sources
 from pywebgpu.tensor.conversion import LEGACY as LEGACY_TENSORS
 from pywebgpu.tensor.memory_format import all_of, in_memory
 from pywebgpu.tensor.tensor import Tensor
@@ -401,7 +401,7 @@ class LegacyStorage:
 
     def from_buffer(self, buffer: Any, byte_order: str = "little", count: int = -1, offset: int = 0) -> TypedStorage:
         """A copy of a buffer's elements."""
-        return TypedStorage._of(create.frombuffer(buffer, dtype=self.dtype, count=count, offset=offset).clone())
+        return TypedStorage._of(sources.frombuffer(buffer, dtype=self.dtype, count=count, offset=offset).clone())
 
     def __repr__(self) -> str:
         return f"<class 'torch.{self.name}'>"
@@ -421,7 +421,40 @@ LEGACY = {
     dtype: LegacyStorage(f"{dtype.title}Storage", dtype) for dtype in dtypes.ALL if dtype.family == "float8"
 }  # fmt: skip
 LEGACY_NAMES = {kind.name: dtype for dtype, kind in LEGACY.items()}
-globals().update({kind.name: kind for kind in LEGACY.values()})
+FloatStorage, DoubleStorage, HalfStorage, BFloat16Storage, LongStorage, IntStorage, ShortStorage, CharStorage = (
+    LEGACY[dtype]
+    for dtype in (
+        *(dtypes.float32, dtypes.float64, dtypes.float16, dtypes.bfloat16),
+        *(dtypes.int64, dtypes.int32, dtypes.int16, dtypes.int8),
+    )
+)
+ByteStorage, BoolStorage, ComplexFloatStorage, ComplexDoubleStorage = (
+    LEGACY[dtype] for dtype in (dtypes.uint8, dtypes.bool_, dtypes.complex64, dtypes.complex128)
+)
+
+
+def data_ptr(tensor: Tensor) -> Any:
+    """Where its first element is: on device cpu an address, which stays that of its memory; 0 where there is none.
+
+    On other devices it says which memory it is, and is no address: it is refused as one, with a TypeError.
+    """
+    begin = host_memory.address_of(tensor._storage) if tensor.numel() else 0
+    return begin + host_memory.distance(tensor) if begin else 0
+
+
+def untyped_storage(tensor: Tensor) -> UntypedStorage:
+    """The bytes of the memory that a tensor shows."""
+    return UntypedStorage._of(tensor)
+
+
+def storage(tensor: Tensor) -> TypedStorage:
+    """The elements of the memory that a tensor shows."""
+    return TypedStorage._of(tensor)
+
+
+def storage_type(tensor: Tensor) -> LegacyStorage:
+    """The type of storages of a tensor's dtype: torch.FloatStorage."""
+    return LEGACY[tensor.dtype]
 
 
 def set_(
@@ -435,6 +468,7 @@ def set_(
 
     Raises: RuntimeError for memory of another dtype, or less than the size asks for.
     """
+    tensor._check_writable()
     if source is None:
         source = create.empty(0, dtype=tensor.dtype, device=tensor.device)
     kind = getattr(source, "dtype", tensor.dtype)

@@ -144,6 +144,10 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
     crow_indices, row_indices = (later("pywebgpu.sparse.csr", name) for name in ("crow_indices", "row_indices"))
     cholesky, qr, svd = (later("pywebgpu.tensor.numeric", name) for name in ("cholesky", "qr", "svd"))
     cholesky_inverse, cholesky_solve = (later("pywebgpu.linalg", f"cholesky_{name}") for name in ("inverse", "solve"))
+    data_ptr, set_, storage, storage_type, untyped_storage = (
+        later("pywebgpu.tensor.storages", name)
+        for name in ("data_ptr", "set_", "storage", "storage_type", "untyped_storage")
+    )
     __dlpack__, __dlpack_device__ = (later("pywebgpu.utils.dlpack", name) for name in ("capsule", "device_of"))
     prelu, hardshrink = (later("pywebgpu.nn.functional", name) for name in ("prelu", "hardshrink"))
     _repr_html_ = later("pywebgpu.display.values", "tensor_html")

@@ -28,7 +28,7 @@ def from_dlpack(ext_tensor: object, *, device: DeviceLike = None, copy: bool | N
     """
     if not (hasattr(ext_tensor, "__dlpack__") or sources.is_capsule(ext_tensor)):
         raise TypeError(f"from_dlpack needs an object with __dlpack__, got {type(ext_tensor).__name__}")
-    found = sources.from_dlpack(ext_tensor)
+    found = sources.of_dlpack(ext_tensor)
     moved: Tensor = found if device is None else found.to(device)
     if copy is False and moved is not found:
         raise ValueError(f"cannot move (i.e. copy) the tensor from {found.device} to {moved.device} without copying")

@@ -10,9 +10,10 @@ import torch
 import pywebgpu
 from pywebgpu import dtypes
 from pywebgpu.support import closed_types
+from pywebgpu.torch_api import quantized
 
 KINDS = ("dtype", "layout", "memory_format", "qscheme")
-VALUES = [*dtypes.ALL, *closed_types.ALL.values()]
+VALUES = [*dtypes.ALL, *closed_types.ALL.values(), *quantized.SCHEMES]
 
 
 @pytest.mark.parametrize("value", VALUES, ids=repr)

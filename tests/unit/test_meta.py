@@ -52,7 +52,7 @@ def _outputs(library: Any, case: Case, device: str) -> list[Any]:
 
 def _facts(library: Any, leaf: Any) -> Any:
     if not isinstance(leaf, library.Tensor):
-        return type(leaf) if isinstance(leaf, float) else leaf
+        return type(leaf) if isinstance(leaf, float | bool) else leaf  # Which are of values, or of addresses.
     strides = leaf.stride() if leaf.layout is library.strided else None
     return tuple(leaf.shape), leaf.dtype, strides, leaf.requires_grad
 
