@@ -163,12 +163,12 @@ def promote(a: DType, b: DType) -> DType:
     """The dtype of a op b for two tensors of one rank class, as torch.promote_types."""
     if a is b:
         return a
-    if a.family == "float8" or b.family == "float8":
-        raise RuntimeError(f"Promotion for Float8 Types is not supported, attempted to promote {a.title} and {b.title}")
-    if (a in _UNSIGNED or b in _UNSIGNED) and not (a.is_floating_point or b.is_floating_point):
-        raise RuntimeError(
-            f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {a.title} and {b.title}"
-        )
+    without = "Float8 Types" if "float8" in (a.family, b.family) else ""
+    if not without and (a in _UNSIGNED or b in _UNSIGNED) and not (a.is_floating_point or b.is_floating_point):
+        without = "uint16, uint32, uint64 types"
+    if without:
+        titles = f"{a.title} and {b.title}"
+        raise RuntimeError(f"Promotion for {without} is not supported, attempted to promote {titles}")
     if a.kind is not b.kind:
         return a if a.kind > b.kind else b
     if a.part is not None or b.part is not None:

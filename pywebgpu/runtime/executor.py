@@ -337,7 +337,9 @@ def _run(device: Device, roots: list[Node], work: Work, kept: set[int], *, dry: 
         raise bounds.told(error, order) from None
     given: set[int] = set()
     for root, result, storages in zip(roots, buffers, takers, strict=True):
-        buffer = _placed(result, storages)
+        buffer = result
+        for storage in storages:
+            buffer = storage.place(buffer)
         buffer.kept += id(buffer) in given  # Equal values share it for good, so no write in place may go there.
         given.add(id(buffer))
         if root.op.__class__ not in graph.NO_VIEWS:
@@ -346,14 +348,6 @@ def _run(device: Device, roots: list[Node], work: Work, kept: set[int], *, dry: 
         if not root.requires or root.freed:
             root.inputs = ()
     return done
-
-
-def _placed(buffer: Buffer, storages: list[Storage]) -> Buffer:
-    """The buffer of a value that storages take: where one has memory of its own, it goes there."""
-    for storage in storages:
-        if storage.is_fixed:
-            buffer = storage.place(buffer)  # type: ignore[attr-defined]
-    return buffer
 
 
 def _count_as_computed(device: Device, roots: list[Node]) -> None:
@@ -374,7 +368,7 @@ def run_again(
         buffers = run.device.run(run.loaded, inputs, numbers, outputs)
         for buffer, storages in zip(buffers, takers, strict=True):
             for storage in storages:
-                storage.renew(_placed(buffer, [storage]))
+                storage.renew(storage.place(buffer))
 
 
 def _bytes(device: Device, node: Node) -> int:

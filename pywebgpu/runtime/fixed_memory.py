@@ -31,7 +31,6 @@ class FixedStorage(Storage):
     """Its memory stays where it is. Each value is put there when it is computed."""
 
     __slots__ = ()
-    is_fixed = True
 
     @property
     def is_twice(self) -> bool:

@@ -46,7 +46,7 @@ class Storage:
     _node: Node  # of a part: its node when it was last asked for
     _version: int  # of a part: how far it is ahead of that of the flat storage
 
-    is_fixed = is_shared = False
+    is_shared = False
 
     def __init__(self, node: Node, device: Device) -> None:
         self._node, self.device = node, device
@@ -199,6 +199,10 @@ class Storage:
         with state.default.lock:
             self._version = self.version
             self._node, self.whole = node, None
+
+    def place(self, buffer: Buffer) -> Buffer:
+        """What holds a new value: a storage whose memory stays has it there."""
+        return buffer
 
     def renew(self, buffer: Buffer) -> None:
         """Has the value in `buffer` from now on, which a run made. The lock is held."""

@@ -8,6 +8,7 @@ Source: Micikevicius et al. 2022 (arXiv 2209.05433); OCP Microscaling Formats 1.
 
 from __future__ import annotations
 
+import struct
 from bisect import bisect_left
 from functools import cache
 from math import copysign, frexp, inf, isnan, ldexp, nan
@@ -101,13 +102,21 @@ def encode(numbers: Iterable[float], dtype: DType) -> bytes:
     """The bytes of the nearest numbers."""
     ordered, found = _numbers(dtype), bytearray()
     for number in numbers:
-        value = nearest(number, dtype)
+        value = nearest(_single(number), dtype)
         if isnan(value):
             found.append(_NAN.get(dtype, 0x7F))
         else:
             byte = bisect_left(ordered, abs(value)) if abs(value) < inf else 0x7C
             found.append(byte | (0x80 if copysign(1.0, value) < 0 else 0))
     return bytes(found)
+
+
+def _single(number: float) -> float:
+    """The nearest number of float32, through which PyTorch rounds."""
+    try:
+        return float(struct.unpack("<f", struct.pack("<f", number))[0])
+    except OverflowError:
+        return copysign(inf, number)
 
 
 def decode(data: bytes, dtype: DType) -> list[float]:

@@ -228,16 +228,12 @@ def pack(flat: list[Any], dtype: DType) -> bytes:
             raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow: nan") from None
         raise TypeError(f"new(): invalid data for {dtype.name}: {error}") from None
     if dtype.family == "float8":
-        return import_module("pywebgpu.support.float8").encode(map(_single, values), dtype)  # type: ignore[no-any-return]
+        return import_module("pywebgpu.support.float8").encode(values, dtype)  # type: ignore[no-any-return]
     if dtype is dtypes.bfloat16:
         words = struct.unpack(f"<{count}I", _floats(values, "f"))
         rounded = ((w + 0x7FFF + ((w >> 16) & 1)) >> 16 if w & 0x7FFFFFFF <= 0x7F800000 else 0x7FC0 for w in words)
         return array.array("H", [w & 0xFFFF for w in rounded]).tobytes()
     return _floats(values, dtype.code)
-
-
-def _single(value: float) -> float:
-    return float(struct.unpack("<f", _float(value, "f"))[0])
 
 
 def _floats(values: list[float], code: str) -> bytes:
