@@ -1,7 +1,8 @@
-"""The dtypes of PyTorch's quantised models. They can be named and compared; no tensor has one here."""
+"""The dtypes and schemes of PyTorch's quantised models. They can be named and compared; no tensor has one here."""
 
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.support import formats
+from pywebgpu.support.closed_types import Closed
 
 
 def _quantized(name: str, size: int, format: formats.Format) -> DType:
@@ -17,7 +18,7 @@ qint32 = _quantized("qint32", 4, formats.I32)
 
 
 class QScheme(Closed, title="torch.qscheme"):
-    """One way."""
+    """How numbers are quantised."""
 
     __slots__ = ()
 
