@@ -19,17 +19,14 @@ _HOMES = {
         grid_sampler grid_sampler_2d grid_sampler_3d native_batch_norm native_dropout native_group_norm
         native_layer_norm nuclear_norm segment_reduce slice_copy
     """,
-<<<<<<< HEAD
-    "pywebgpu.torch_api.quantized": "qint32 qint8 quint2x4 quint4x2 quint8",
+    "pywebgpu.torch_api.quantized": """
+        per_channel_affine per_channel_affine_float_qparams per_channel_symmetric per_tensor_affine
+        per_tensor_symmetric qint32 qint8 qscheme quint2x4 quint4x2 quint8
+    """,
     "pywebgpu.torch_api.backends": """
         are_deterministic_algorithms_enabled get_float32_matmul_precision
         get_num_interop_threads get_num_threads set_float32_matmul_precision set_num_interop_threads set_num_threads
         use_deterministic_algorithms
-=======
-    "pywebgpu.torch_api.quantized": """
-        per_channel_affine per_channel_affine_float_qparams per_channel_symmetric per_tensor_affine
-        per_tensor_symmetric qint32 qint8 qscheme quint2x4 quint4x2 quint8
->>>>>>> 69fcabcf (Storages, asarray and texts of device meta come when they are asked for)
     """,
     "pywebgpu.torch_api.overrides": "DisableTorchFunction DisableTorchFunctionSubclass",
     "pywebgpu.signal.windows": "kaiser_window",
