@@ -1,4 +1,4 @@
-"""Graph -> Program: the one driver. Each stage is a pure function; only this file calls them and only it prints."""
+"""Graph -> Program. Each stage is a pure function; only this file calls them, in order, and prints what is asked."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,11 +28,12 @@ from pywebgpu.support.formats import WIDE, WORD, Format
 
 
 def compile_graph(
-    roots: tuple[Node, ...], target: Target, written: Written = (), begin: Callable[[Kernel], None] = lambda _: None
+    roots: tuple[Node, ...], target: Target, written: Written = (), on_kernel: Callable[[Kernel], None] = lambda _: None
 ) -> Program:
-    """roots: the values wanted. written: pairs (root, data leaf) where the root may take the leaf's buffer over.
+    """The Program that computes `roots`.
 
-    begin: is told each kernel once it is written, those first for which drivers take longest.
+    written: pairs (root, data leaf) where the root may take over the leaf's buffer.
+    on_kernel: called with each kernel as soon as it is generated, slowest to compile first.
     """
     if settings.debug >= 4:
         print(f"--- recorded\n{as_text(roots)}")
@@ -41,7 +42,7 @@ def compile_graph(
     pipeline.run(pipeline.DEVICE if target.wgsl else pipeline.HOST, graph, claims := Claims(target))
     if not target.wgsl:
         return _host_program(graph, data, numbers, written)
-    return _device_program(graph, data, numbers, claims, written, begin)
+    return _device_program(graph, data, numbers, claims, written, on_kernel)
 
 
 def _device_program(
@@ -50,17 +51,17 @@ def _device_program(
     numbers: list[Node],
     claims: Claims,
     written: Written,
-    begin: Callable[[Kernel], None],
+    on_kernel: Callable[[Kernel], None],
 ) -> Program:
     target = claims.target
     _check_counts(graph.order)
     placed, schedule = _grouped(graph, claims, [(i, data[j]) for i, j in written])
     slots = _Slots.of(data, schedule, placed)
-    kernels, steps, served = _dispatches(schedule, slots, numbers, target, placed, begin)
+    kernels, steps, computed = _dispatches(schedule, slots, numbers, target, placed, on_kernel)
     outputs = tuple(slots.number[id(root)] for root in placed.roots)
-    owner = {slots.number[at]: slots.number[id(leaf)] for at, leaf in schedule.alias.items()}
+    owner = {slots.number[result]: slots.number[id(leaf)] for result, leaf in schedule.alias.items()}
     layout = _laid_out(steps, slots, outputs, owner, target.limits)
-    given = {layout.buffers[slot] for slot in (*range(len(data)), *outputs)}
+    external = {layout.buffers[slot] for slot in (*range(len(data)), *outputs)}
     program = Program(
         kernels=tuple(kernels),
         steps=tuple(steps),
@@ -70,18 +71,18 @@ def _device_program(
         outputs=outputs,
         written=tuple((i, j) for i, j in written if owner.get(outputs[i]) == j),
         sizes=tuple(layout.sizes),
-        scratch=tuple(buffer for buffer in range(len(layout.sizes)) if buffer not in given),
+        scratch=tuple(buffer for buffer in range(len(layout.sizes)) if buffer not in external),
         lower_bound=layout.least,
     )
     if settings.verify:
         import_module("pywebgpu.compiler.verify").check_program(program, slots.owning(), target.limits)
-    _report(program, slots.nodes(), served)
+    _report(program, slots.nodes(), computed)
     return program
 
 
 @dataclass(frozen=True, slots=True)
 class _Slots:
-    """The values of a Program: those that have a buffer of their own, and those that lie in one of theirs.
+    """The values of a Program: those with a buffer of their own, then those inside the buffer of one of these.
 
     number: by id, the slot of a value; owners come first, the data leaves before all.
     ranges: for each value inside another, the slot of that, and the byte where it starts there.
@@ -100,48 +101,48 @@ class _Slots:
     def of(data: list[Node], schedule: Schedule, placed: suballocation.Suballocation) -> "_Slots":
         computed = [node for group in schedule.groups for node in group.outputs if id(node) not in placed.inside]
         owners, inside = [*data, *computed], [*placed.parts, *placed.windows]
-        number = {id(node): at for at, node in enumerate((*owners, *inside))}
-        found = (placed.inside[id(node)] for node in inside)
-        ranges = [(number[id(whole)], start * whole.spec.dtype.format.itemsize) for whole, start in found]
+        number = {id(node): slot for slot, node in enumerate((*owners, *inside))}
+        places = (placed.inside[id(node)] for node in inside)
+        ranges = [(number[id(owner)], start * owner.spec.dtype.format.itemsize) for owner, start in places]
         unpacked = packed_stores.unpacked(schedule.groups)
         formats = {id(node): WIDE[str(node.spec.dtype.compute)] for node in computed if id(node) in unpacked}
         return _Slots(owners, inside, number, ranges, formats)
 
     def find(self, node: Node, window: int | None) -> int:
         """The slot of a value, or of a window of it."""
-        at = self.number[id(node)]
+        slot = self.number[id(node)]
         if window is None:
-            return at
-        return self.windows.setdefault((at, window), len(self.number) + len(self.windows))
+            return slot
+        return self.windows.setdefault((slot, window), len(self.number) + len(self.windows))
 
     def nodes(self) -> list[Node]:
         """The node of each slot."""
-        found = [*self.owners, *self.inside]
-        return [*found, *(found[at] for at, _ in self.windows)]
+        nodes = [*self.owners, *self.inside]
+        return [*nodes, *(nodes[slot] for slot, _ in self.windows)]
 
     def owning(self) -> list[int]:
-        """For each slot the one that has its buffer."""
-        found = [*range(len(self.owners)), *(whole for whole, _ in self.ranges)]
-        return [*found, *(found[at] for at, _ in self.windows)]
+        """For each slot, the slot that owns its buffer."""
+        owners = [*range(len(self.owners)), *(owner for owner, _ in self.ranges)]
+        return [*owners, *(owners[slot] for slot, _ in self.windows)]
 
     def with_layout(self, layout: memory_plan.Layout, limits: Limits) -> tuple[Slot, ...]:
-        """Each with its buffer, and where in it. A buffer that one binding reaches is bound whole."""
+        """Each slot with its buffer and offset. A buffer that one binding can reach is bound as a whole."""
         buffers, offsets = layout.buffers, layout.offsets
         alone = [None if size <= limits.binding_bytes else 0 for size in layout.sizes]
         own = [
-            Slot(node.spec, buffers[at], offsets[at] or alone[buffers[at]], self.formats.get(id(node)))
-            for at, node in enumerate(self.owners)
+            Slot(node.spec, buffers[i], offsets[i] or alone[buffers[i]], self.formats.get(id(node)))
+            for i, node in enumerate(self.owners)
         ]
         within = zip(self.inside, self.ranges, strict=True)
-        found = [*own, *[Slot(node.spec, buffers[whole], offsets[whole] + at) for node, (whole, at) in within]]
-        return (*found, *[_window(found[at], window, limits) for at, window in self.windows])
+        slots = [*own, *[Slot(node.spec, buffers[owner], offsets[owner] + start) for node, (owner, start) in within]]
+        return (*slots, *[_window(slots[i], window, limits) for i, window in self.windows])
 
 
-def _window(whole: Slot, window: int, limits: Limits) -> Slot:
+def _window(value: Slot, window: int, limits: Limits) -> Slot:
     """A window of a value, as words."""
     start = window * windows.nbytes(limits)
-    size = min(windows.nbytes(limits), whole.nbytes - start)
-    return Slot(Spec((size // WORD,), dtypes.uint32), whole.buffer, (whole.offset or 0) + start)
+    size = min(windows.nbytes(limits), value.nbytes - start)
+    return Slot(Spec((size // WORD,), dtypes.uint32), value.buffer, (value.offset or 0) + start)
 
 
 def _dispatches(
@@ -150,13 +151,13 @@ def _dispatches(
     numbers: list[Node],
     target: Target,
     placed: suballocation.Suballocation,
-    begin: Callable[[Kernel], None],
+    on_kernel: Callable[[Kernel], None],
 ) -> tuple[list[Kernel], list[Dispatch], list[list[Node]]]:
-    """The kernels, the steps that run them, and the nodes that each step computes."""
+    """The kernels, the dispatches that run them, and the nodes that each dispatch computes."""
     stored = {id(node) for group in schedule.groups for node in group.outputs}
-    indices = {id(node): at for at, node in enumerate(numbers)}
-    over = {at: schedule.alias.get(id(first), first) for at, first in placed.written_over.items()}
-    table = KernelTable(stored, indices, {**schedule.alias, **over}, target, {*slots.formats}, begin)
+    indices = {id(node): i for i, node in enumerate(numbers)}
+    over = {result: schedule.alias.get(id(first), first) for result, first in placed.written_over.items()}
+    table = KernelTable(stored, indices, {**schedule.alias, **over}, target, {*slots.formats}, on_kernel)
     groups = [
         group
         for group in schedule.groups
@@ -164,12 +165,12 @@ def _dispatches(
     ]
     run = {id(group): table.find(group) for group in sorted(groups, key=lambda group: -group.template.effort)}
     steps: list[Dispatch] = []
-    served: list[list[Node]] = []
+    computed: list[list[Node]] = []
     for group in groups:
         for kernel, bound, own in run[id(group)]:
             steps.append(Dispatch(kernel, tuple([slots.find(node, window) for node, window in bound]), own))
-            served.append(group.nodes)
-    return table.kernels, steps, served
+            computed.append(group.nodes)
+    return table.kernels, steps, computed
 
 
 def _is_done(group: FusionGroup, schedule: Schedule) -> bool:
@@ -185,11 +186,11 @@ def _laid_out(
 ) -> memory_plan.Layout:
     """owner: the slot of a value that takes over a data leaf's buffer -> the leaf's slot."""
     sizes = [_bytes(node, slots.formats.get(id(node)) or node.spec.dtype.format, limits) for node in slots.owners]
-    data = [at for at, node in enumerate(slots.owners) if node.buffer is not None]
-    pinned = {at: at for at in data} | {at: owner.get(at, at) for at in outputs}
-    late = {at for at in outputs if at not in owner and at not in data}
+    data = [slot for slot, node in enumerate(slots.owners) if node.buffer is not None]
+    pinned = {slot: slot for slot in data} | {slot: owner.get(slot, slot) for slot in outputs}
+    late = {slot for slot in outputs if slot not in owner and slot not in data}
     owning = slots.owning()
-    return memory_plan.plan([[owning[at] for at in step.slots] for step in steps], sizes, pinned, late)
+    return memory_plan.plan([[owning[slot] for slot in step.slots] for step in steps], sizes, pinned, late)
 
 
 def _grouped(
@@ -235,14 +236,14 @@ def _host_program(graph: pipeline.Graph, data: list[Node], numbers: list[Node], 
     """One HostCall a node: the cpu device folds nothing into another."""
     inner = [node for node in graph.order if node.buffer is None]
     nodes = [*data, *numbers, *inner]
-    slot = {id(node): at for at, node in enumerate(nodes)}
+    slot = {id(node): i for i, node in enumerate(nodes)}
     steps = tuple(
         HostCall(node.op, node.attrs, (*(slot[id(source)] for source in node.inputs), slot[id(node)])) for node in inner
     )
     program = Program(
         kernels=(),
         steps=steps,
-        slots=tuple(Slot(node.spec, at) for at, node in enumerate(nodes)),
+        slots=tuple(Slot(node.spec, i) for i, node in enumerate(nodes)),
         inputs=tuple(slot[id(node)] for node in data),
         numbers=tuple(node.spec.dtype for node in numbers),
         outputs=tuple(slot[id(root)] for root in graph.roots),
@@ -255,7 +256,7 @@ def _host_program(graph: pipeline.Graph, data: list[Node], numbers: list[Node], 
 
 
 def _report(program: Program, values: Sequence[Node], steps: Sequence[Sequence[Node]]) -> None:
-    """Prints what was asked for, and tells who watches: the node of each slot, the nodes that each step computes."""
+    """Prints what was asked for, and notifies an observer: the node of each slot, the nodes that each step computes."""
     if settings.debug >= 1:
         print(describe(program, settings.debug, [", ".join(node.op.name for node in group) for group in steps]))
     if thread_state.origins is not None:
@@ -268,17 +269,17 @@ def describe(program: Program, level: int, purposes: Sequence[str] = ()) -> str:
     memory = f", {total} bytes, {inside} of them inside, at least {least}" if program.kernels else ""
     lines = [f"program: {len(program.steps)} steps, {len(program.slots)} values{memory}"]
     seen: set[int] = set()
-    for at, step in enumerate(program.steps if level >= 2 else ()):
-        purpose = purposes[at] if purposes else ""
+    for i, step in enumerate(program.steps if level >= 2 else ()):
+        purpose = purposes[i] if purposes else ""
         if not isinstance(step, Dispatch):
-            lines.append(f"  {at}: {step.op.name} {_buffers(program, step.slots[:-1])} -> v{step.slots[-1]}")
+            lines.append(f"  {i}: {step.op.name} {_buffers(program, step.slots[:-1])} -> v{step.slots[-1]}")
             continue
         kernel = program.kernels[step.kernel]
         reads = [slot for slot, writes in zip(step.slots, kernel.writes, strict=True) if not writes]
         writes = [slot for slot, writes in zip(step.slots, kernel.writes, strict=True) if writes]
         moved = sum(program.slots[slot].nbytes for slot in step.slots)
         where = f"{_buffers(program, reads)} -> {_buffers(program, writes)}".strip()
-        lines.append(f"  {at}: {kernel.name} grid={kernel.grid} {where} {moved} bytes  {purpose}".rstrip())
+        lines.append(f"  {i}: {kernel.name} grid={kernel.grid} {where} {moved} bytes  {purpose}".rstrip())
         if level >= 3 and step.kernel not in seen:
             lines.append(kernel.wgsl)
         seen.add(step.kernel)
