@@ -192,7 +192,9 @@ def _through(node: Node, grad: Node, grads: dict[Node, Node]) -> None:
                 raise RuntimeError(TWICE)
             for at in reads:
                 is_written = is_written or walk.is_stale(inputs[at] if at >= 0 else node)
-        if is_written:
+        if is_written and walk.rewritten and (now := _values_now(node, reads)) is not None:
+            part = rule(grad, now.get(node, node), *[now.get(source, source) for source in inputs], **attrs)
+        elif is_written:
             part = _of_written(node, grad, which, reads)
         elif reads and node.spec.dtype.part is not None and type(node.op) is not Composite:  # Its own walk minded that.
             part = _holomorphic(rule, grad, node, inputs, attrs)
@@ -205,6 +207,19 @@ def _through(node: Node, grad: Node, grads: dict[Node, Node]) -> None:
                 thread_state.origins.gradient(node, part, which)
             old = grads.get(source)
             grads[source] = part if old is None else composite_gradient.summed(old, part)
+
+
+def _values_now(node: Node, reads: tuple[int, ...]) -> dict[Node, Node] | None:
+    """What lies where the values that a formula reads lay, where all of it was written through `x.data`; else None."""
+    values: dict[Node, Node] = {}
+    for at in reads:
+        value = node.inputs[at] if at >= 0 else node
+        if walk.is_stale(value):
+            now = walk.as_written(value)
+            if now is None:
+                return None
+            values[value] = now
+    return values
 
 
 def _of_written(node: Node, grad: Node, which: int, reads: tuple[int, ...]) -> Node | None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence, Set
 from sys import getrefcount
-from weakref import ref
+from weakref import WeakKeyDictionary, ref
 
 from pywebgpu.dtypes import float32
 from pywebgpu.ir.graph import DATA, HOST, NO_ATTRS, NO_VIEWS, Node, Spec, is_view, thread_state
@@ -128,6 +128,23 @@ def is_stale(node: Node) -> bool:
             return False
         node = below
     return True
+
+
+# Values that were replaced through `x.data`, which PyTorch does not count, and what gives the value that is there now.
+rewritten: WeakKeyDictionary[Node, Callable[[], Node | None]] = WeakKeyDictionary()
+
+
+def as_written(node: Node) -> Node | None:
+    """What a node's place holds now, where it was replaced through `x.data`; None where it was replaced otherwise."""
+    views: list[Node] = []
+    below: Node | None = node
+    while below is not None and below not in rewritten:
+        views.append(below)
+        below = _below(below)
+    now = None if below is None else rewritten[below]()
+    for view in reversed(views if now is not None else ()):
+        now = Node(view.op, (now,), view.attrs, view.spec)  # type: ignore[arg-type]  # It is no None here.
+    return now
 
 
 def note_view(node: Node) -> None:

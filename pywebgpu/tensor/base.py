@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Self
+from weakref import ref
 
 from pywebgpu import devices
 from pywebgpu.autodiff import grad_mode
@@ -19,6 +20,7 @@ from pywebgpu.composites import arithmetic, wide
 from pywebgpu.devices.base import Device, check_possible
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import ShapeError
+from pywebgpu.ir import walk
 from pywebgpu.ir.graph import Composite, Movement, Node, Pointwise, Reduction, RowsNode, Structural, thread_state, used
 from pywebgpu.ops import pointwise
 from pywebgpu.runtime import executor
@@ -419,6 +421,7 @@ class TensorBase:
     def _assign(self, node: Node) -> Self:
         """Gives this tensor, and so its storage, a new value. `node` has its shape and dtype."""
         own, storage = self._history, self._storage
+        replaced = storage.node if self._uncounted else None
         if used.inference and self._inference and not thread_state.inference:
             raise RuntimeError(history.INFERENCE_WRITTEN)
         if own is not None or self._base is not None:
@@ -442,6 +445,9 @@ class TensorBase:
             storage.write(history.after_write(before, after) if before.requires else after)
         if not self._uncounted:
             storage.counted += 1
+        elif replaced is not None:
+            place = ref(storage)
+            walk.rewritten[replaced] = lambda: None if (kept := place()) is None else kept.node
         executor.record(storage)
         for shown in (self, self._base):
             if shown is None:

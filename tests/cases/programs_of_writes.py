@@ -311,3 +311,20 @@ def functions_that_refuse_values_or_an_out(torch, x, say):
                     numbers, weight, torch.tensor(offsets), mode="sum", include_last_offset=last
                 ).tolist(),
             )
+
+
+@program
+def what_is_written_through_data_is_what_formulas_read(torch, x, say):
+    def tried(write):
+        leaf = x(3, 2).requires_grad_()
+        y = leaf * 2
+        z = y * y
+        write(y)
+        z.sum().backward()
+        say(leaf.grad)
+
+    tried(lambda y: y.data.__setitem__(0, 5.0))
+    tried(lambda y: y.data[0].fill_(5.0))
+    tried(lambda y: y.data.add_(1))
+    tried(lambda y: y.data.view(-1)[:2].copy_(torch.zeros(2, device=y.device)))
+    tried(lambda y: y.detach().add_(1))
