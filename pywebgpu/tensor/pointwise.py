@@ -20,6 +20,13 @@ if TYPE_CHECKING:
     from pywebgpu.tensor.types import Operand
 
 
+def _value_first(value: object) -> float:
+    """The number that an older order of arguments begins with. Raises TypeError for what is no number."""
+    if isinstance(value, bool) or not isinstance(value, int | float | complex):
+        raise TypeError("an order of arguments of older programs begins with a number")
+    return value  # type: ignore[return-value]  # A complex number, of complex tensors.
+
+
 class PointwiseMethods(ElementwiseMethods):
     """Arithmetic, functions of real numbers, comparisons, bits."""
 
@@ -28,8 +35,10 @@ class PointwiseMethods(ElementwiseMethods):
     # Arithmetic
 
     @settling
-    def add(self, other: Operand, *, alpha: float = 1) -> Tensor:
-        """self + alpha other"""
+    def add(self, other: Operand, *older: Tensor, alpha: float = 1) -> Tensor:
+        """self + alpha other. An older order is (alpha, other)."""
+        if older:
+            alpha, (other,) = _value_first(other), older
         return kept(
             self._new(arithmetic.add(self._node, operand(self, other), alpha), self._storage.device), self, other
         )
@@ -126,12 +135,16 @@ class PointwiseMethods(ElementwiseMethods):
         """self + weight (end - self)"""
         return apply(elementwise.lerp, self, end, weight)
 
-    def addcmul(self, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
-        """self + value tensor1 tensor2"""
+    def addcmul(self, tensor1: Tensor, tensor2: Tensor, *older: Tensor, value: float = 1) -> Tensor:
+        """self + value tensor1 tensor2. An older order is (value, tensor1, tensor2)."""
+        if older:
+            value, tensor1, tensor2 = _value_first(tensor1), tensor2, *older
         return apply(elementwise.addcmul, self, tensor1, tensor2, value)
 
-    def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
-        """self + value tensor1 / tensor2"""
+    def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *older: Tensor, value: float = 1) -> Tensor:
+        """self + value tensor1 / tensor2. An older order is (value, tensor1, tensor2)."""
+        if older:
+            value, tensor1, tensor2 = _value_first(tensor1), tensor2, *older
         return apply(elementwise.addcdiv, self, tensor1, tensor2, value)
 
     def where(self, condition: Tensor, other: Operand) -> Tensor:

@@ -1,6 +1,7 @@
 """Private modules and names of PyTorch that libraries import: the same programs print the same under both."""
 
 import importlib
+import warnings
 from typing import Any
 
 import pytest
@@ -150,7 +151,17 @@ def _others(torch: Any) -> list[Any]:
     ]  # fmt: skip
 
 
-PROGRAMS = (
+def _older_orders(torch: Any) -> list[Any]:
+    a = torch.arange(1.0, 4.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return [
+            a.add(2, a), torch.add(a, 2, a), a.clone().add_(0.5, a), a.addcmul(2, a, a), torch.addcdiv(a, 3, a, a),
+            a.clone().addcmul_(-1, a, a), _error(TypeError, a.addcmul, a, a, a) != "",
+        ]  # fmt: skip
+
+
+PROGRAMS = (_older_orders,
     _foreach, _foreach_refusals, _checks, _optimizer_hooks, _constraints, _batches, _trees, _others,
 )  # fmt: skip
 
