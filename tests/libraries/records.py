@@ -67,4 +67,11 @@ LIBRARIES = (
     Library("stable_baselines3", ">=2.9,<2.10", "gymnasium farama-notifications cloudpickle"),
     Library("schedulefree", ">=1.4,<1.5"),
     Library("ema-pytorch", ">=0.8,<0.9"),
+    Library("pytorch-tabnet", ">=4.1,<4.2"),
+    Library("torch-optimizer", ">=0.3,<0.4", "pytorch-ranger"),
+    Library("nflows", ">=0.14,<0.15", "UMNN"),
+    Library("vector-quantize-pytorch", ">=1.32,<1.33", "einx frozendict torch-einops-utils"),
+    Library("local-attention", ">=1.11,<1.12", "hyper-connections torch-einops-utils"),
+    Library("prodigyopt", ">=1.1,<1.2"),
+    Library("loralib", ">=0.1.2,<0.2"),
 )
