@@ -23,7 +23,6 @@ from pywebgpu.fx.node import base_types
 from pywebgpu.fx.proxy import ParameterProxy, Scope, ScopeContextManager, TracerBase, find_proxy
 from pywebgpu.nn.module import Module
 from pywebgpu.nn.parameter import Parameter
-from pywebgpu.tensor import dispatch
 from pywebgpu.tensor.tensor import Tensor
 from pywebgpu.utils import _pytree
 
@@ -312,7 +311,6 @@ class Tracer(TracerBase):
         concrete_args: by name, values that arguments have; containers may have PH for those that stay open.
         """
         global _is_fx_tracing_flag
-        dispatch.start()
         before, _is_fx_tracing_flag = _is_fx_tracing_flag, True
         try:
             if isinstance(root, Module):

@@ -83,6 +83,8 @@ def passed_on(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> t
     pools = name.startswith("max_pool")
     if not (functional and (name not in HOMES or pools)) and not (name in FUNCTIONAL and is_ours(function)):
         return args, kwargs
+    if name == "einsum" and isinstance(args[-1], list | tuple):
+        return (args[0], *args[-1]), kwargs
     signature = inspect.signature(inspect.unwrap(function))
     required = [key for key, item in signature.parameters.items() if item.default is item.empty]
     if any(item.kind in (item.VAR_POSITIONAL, item.VAR_KEYWORD) for item in signature.parameters.values()):

@@ -18,6 +18,8 @@ from pywebgpu.fx import names
 from pywebgpu.fx.codegen import OPERATORS, REFLECTED
 from pywebgpu.fx.graph import Graph
 from pywebgpu.fx.node import Argument, Node, Target, _is_tensor_method, constant_types, map_aggregate, map_arg
+from pywebgpu.ir.graph import used
+from pywebgpu.tensor import dispatch
 from pywebgpu.utils import _pytree
 
 
@@ -184,6 +186,8 @@ class Proxy:
     tracer: TracerBase
 
     def __init__(self, node: Node, tracer: TracerBase | None = None) -> None:
+        if used.overrides is None:
+            dispatch.start()  # From now on functions ask proxies.
         self.tracer = GraphAppendingTracer(node.graph) if tracer is None else tracer
         self.node = node
 

@@ -34,7 +34,7 @@ NAMES |= {"__radd__": "add", "__rmul__": "mul", "__truediv__": "div", "__mod__":
 PROPERTIES = ("T", "mT", "H", "mH", "data", "real", "imag")  # those that give tensors
 # Functions that ask modes alone: they make tensors, or are about any object.
 OF_MODES = frozenset((
-    "arange", "as_tensor", "asarray", "broadcast_shapes", "can_cast", "empty", "eye", "from_numpy", "frombuffer",
+    "arange", "as_tensor", "asarray", "can_cast", "empty", "eye", "from_numpy", "frombuffer",
     "full", "get_rng_state", "initial_seed", "is_storage", "is_tensor", "linspace", "logspace", "manual_seed", "ones",
     "promote_types", "rand", "randint", "randn", "randperm", "range", "result_type", "scalar_tensor", "seed",
     "set_rng_state", "tensor", "tril_indices", "triu_indices", "zeros",

@@ -88,7 +88,7 @@ def text(tensor: Tensor) -> str:
         if not is_usual(tensor.dtype):
             suffixes.append(f"dtype={tensor.dtype}")
         try:
-            body = _body(tensor, len(prefix))
+            body = contents(tensor, len(prefix))
         except CannotWaitError:
             body = "<not read: await x.cpu_async()>"
             suffixes += [f"size={tuple(tensor.shape)}"]
@@ -109,7 +109,8 @@ def gradient_name(node: Node) -> str:
     return found
 
 
-def _body(tensor: Tensor, indent: int) -> str:
+def contents(tensor: Tensor, indent: int) -> str:
+    """The values of a tensor that has some, as text: its lines begin `indent` letters further right."""
     options = _options[0]
     summarise = tensor.numel() > options.threshold
     cut: tuple[bool, ...] = (False,) * tensor.ndim
@@ -194,7 +195,7 @@ def is_usual(dtype: DType) -> bool:
 
 def part(tensor: Tensor, prefix: str, indent: int) -> str:
     """A tensor that another one is made of, behind its name."""
-    body = _body(tensor, indent + len(prefix)) if tensor.numel() else f"[], size={tuple(tensor.shape)}"
+    body = contents(tensor, indent + len(prefix)) if tensor.numel() else f"[], size={tuple(tensor.shape)}"
     return f"{prefix}{body})"
 
 

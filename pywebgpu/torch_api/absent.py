@@ -154,8 +154,8 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
     "utils.data": (
         (
             "use Dataset, IterableDataset and DataLoader",
-            "DFIterDataPipe DataChunk IterDataPipe MapDataPipe argument_validation functional_datapipe "
-            "guaranteed_datapipes_determinism non_deterministic runtime_validation runtime_validation_disabled",
+            "argument_validation guaranteed_datapipes_determinism non_deterministic runtime_validation "
+            "runtime_validation_disabled",
         ),
     ),
     "autograd.graph": (
@@ -304,6 +304,7 @@ ELSEWHERE = (
     ("nn.init", "nn.older_init", "constant dirac eye kaiming_normal kaiming_uniform normal orthogonal sparse"),
     ("nn.init", "nn.older_init", "uniform xavier_normal xavier_uniform"),
     ("nn.parameter", "nn.lazy_layers", "UninitializedBuffer UninitializedParameter UninitializedTensorMixin is_lazy"),
+    ("utils.data", "utils.data.datapipes", "DFIterDataPipe DataChunk IterDataPipe MapDataPipe functional_datapipe"),
     ("utils", "utils.swapping", "set_module swap_tensors"),
 )
 

@@ -14,9 +14,10 @@ from pywebgpu.torch_api._ops import IMPLICIT, OpOverload, OpOverloadPacket
 
 _PLACES = "pywebgpu.torch_api.operators", "pywebgpu", "pywebgpu.nn.functional", "pywebgpu.special", "pywebgpu.linalg"
 
-_OTHERS = frozenset(  # CUDA's own, and what vmap calls by itself
-    {"_efficient_attention_forward", "_flash_attention_forward", "_new_zeros_with_same_feature_meta"}
-)
+_OTHERS = frozenset((  # kernels of one kind of processor, and what vmap calls by itself
+    "_efficient_attention_forward", "_flash_attention_forward", "_new_zeros_with_same_feature_meta",
+    "_sparse_mm_reduce_impl",
+))  # fmt: skip
 
 
 def _refusing(name: str) -> Callable[..., Any]:
@@ -92,11 +93,21 @@ def _log_softmax(input: Tensor, dim: int, half_to_float: bool) -> Tensor:
     return result
 
 
+def _index(input: Tensor, indices: Any) -> Tensor:
+    """Elements by tensors of indices; None of an axis that stays whole."""
+    result: Tensor = input[tuple(slice(None) if index is None else index for index in indices)]
+    return result
+
+
 # Operators that no function has as they are.
 OWN: dict[str, Callable[..., Any]] = {
     "_to_copy": _to_copy,
     "_softmax": _softmax,
     "_log_softmax": _log_softmax,
+    "_pin_memory": lambda input, device=None: input.pin_memory(),
+    "index": _index,
+    "_unsafe_index": _index,
+    "_sparse_addmm": Tensor.addmm,
     "_unsafe_view": Tensor.reshape,
     "_reshape_alias": lambda input, size, stride: input.as_strided(size, stride),
     "_reshape_alias_copy": lambda input, size, stride: input.as_strided(size, stride).clone(),

@@ -12,7 +12,8 @@ import zipfile
 from importlib import import_module
 from pathlib import Path
 from typing import Any
-from urllib import parse, request
+from urllib import request
+from urllib.parse import urlparse
 
 from pywebgpu.support.lazy import absent
 
@@ -73,7 +74,7 @@ def load_state_dict_from_url(
     """
     folder = model_dir or os.path.join(get_dir(), "checkpoints")
     os.makedirs(folder, exist_ok=True)
-    name = file_name or os.path.basename(parse.urlparse(url).path)
+    name = file_name or os.path.basename(urlparse(url).path)
     path = os.path.join(folder, name)
     if not os.path.exists(path):
         sys.stderr.write(f'Downloading: "{url}" to {path}\n')

@@ -91,6 +91,7 @@ INSIDE = {
     "logistic_normal lowrank_multivariate_normal mixture_same_family multinomial multivariate_normal negative_binomial "
     "normal one_hot_categorical pareto poisson relaxed_bernoulli relaxed_categorical studentT transformed_distribution "
     "transforms uniform utils von_mises weibull wishart",
+    "distributed.rpc": "api",
     "masked": "maskedtensor",
     "mps": "event profiler",
     "nn": "attention backends common_types cpp functional grad init intrinsic modules parallel parameter qat "
@@ -152,6 +153,7 @@ ANSWERS: dict[str, Any] = {
     "autograd._disable_profiler": lambda: None,
     "distributed.is_available": lambda: False,
     "distributed.is_initialized": lambda: False,
+    "distributed.rpc.api._require_initialized": lambda function: function,  # What it calls refuses.
     "distributed.is_torchelastic_launched": lambda: False,
     "mps.is_available": lambda: False,
     "xpu.is_available": lambda: False,

@@ -51,6 +51,11 @@ LIBRARIES = (
     Library("tensordict", ">=0.15,<0.16", "pyvers orjson cloudpickle"),
     Library("fastai", ">=2.8.12,<2.9", "fastcore==2.2.41 fastprogress<1.1 fasttransform plum-dispatch<2.10 beartype"),
     Library("einops", ">=0.8.2,<0.9", webgpu=True),
+    Library("timm", ">=1.0.31,<1.1", "torchvision==0.29.1"),
+    Library(
+        "torch_geometric", ">=2.8.1,<2.9", "xxhash pyparsing aiohttp", advice="Drawing of neighbours needs pyg-lib."
+    ),
+    Library("e3nn", ">=0.6,<0.7", "opt_einsum opt_einsum_fx==0.1.4", advice="Its gates have constants that it draws."),
     Library("torchdiffeq", ">=0.2.5,<0.3"),
     Library("kornia", ">=0.9,<0.10", "kornia_rs"),
     Library("pytorch-metric-learning", ">=2.9,<2.10"),
