@@ -69,6 +69,13 @@ def _unsafe(name: str) -> Callable[..., tuple[Tensor, ...]]:
 unsafe_chunk, unsafe_split, unsafe_split_with_sizes = map(_unsafe, ("chunk", "split", "split_with_sizes"))
 
 
+def made_as(cls: type[_S], data: Tensor, require_grad: bool) -> _S:
+    """Tensor._make_subclass: the same memory without history, as a tensor of a subclass of Tensor."""
+    made = as_subclass(data.detach(), cls)
+    made._base = None
+    return made.requires_grad_(require_grad)
+
+
 def as_subclass(self: Tensor, cls: type[_S]) -> _S:
     """The same memory and history, as a tensor of a subclass of Tensor."""
     given: object = cls

@@ -77,6 +77,11 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
         made.__class__ = cls
         return made  # type: ignore[return-value]  # Of that class now.
 
+    @staticmethod
+    def _make_subclass(cls: Any, data: Tensor, require_grad: bool = False) -> Any:
+        """The memory of a tensor without its history, as a tensor of a subclass."""
+        return import_module("pywebgpu.tensor.copies").made_as(cls, data, require_grad)
+
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if dispatch.overrides(cls):

@@ -328,3 +328,24 @@ def what_is_written_through_data_is_what_formulas_read(torch, x, say):
     tried(lambda y: y.data.add_(1))
     tried(lambda y: y.data.view(-1)[:2].copy_(torch.zeros(2, device=y.device)))
     tried(lambda y: y.detach().add_(1))
+
+
+def writes_through_data_are_none_to_the_tensor(torch, x, say):
+    memory, weight = torch.zeros(4), x(2).requires_grad_()
+    product = memory[:2] * weight
+    memory.data[2:] = 5
+    product.sum().backward()
+    say(weight.grad, memory, memory._version)
+
+
+@program
+def a_subclass_is_made_of_a_tensors_memory(torch, x, say):
+    class Own(torch.Tensor):
+        pass
+
+    memory = x(3)
+    own = torch.Tensor._make_subclass(Own, memory, True)
+    say(type(own) is Own, own.is_leaf, own.requires_grad, own._is_view())
+    with torch.no_grad():
+        own.add_(1)
+    say(memory, own.detach().as_subclass(torch.Tensor))
