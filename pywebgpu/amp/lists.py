@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any
 
 from pywebgpu.composites import (
-    activation,
     attention,
     convolution,
     distance,
@@ -21,7 +20,9 @@ from pywebgpu.composites import (
     linear,
     loss,
     normalize,
+    other_losses,
     quantile,
+    rare_activations,
     recurrent,
     reduce,
     resample,
@@ -45,11 +46,12 @@ Table = dict[object, Rule]
 
 PRODUCTS = (
     linear.matmul, linear.mm, linear.bmm, linear.linear, linear.addmm, linear.addbmm, linear.baddbmm,
-    convolution.conv, convolution.conv_transpose, activation.prelu, attention.scaled_dot_product_attention,
+    convolution.conv, convolution.conv_transpose, rare_activations.prelu, attention.scaled_dot_product_attention,
 )  # fmt: skip
 LOSSES = (
-    loss.cross_entropy, loss.nll_loss, loss.binary_cross_entropy_with_logits, loss.kl_div, loss.poisson_nll_loss,
-    loss.multi_margin_loss, distance.mse_loss, distance.l1_loss, distance.smooth_l1_loss, distance.huber_loss,
+    loss.cross_entropy, loss.nll_loss, other_losses.binary_cross_entropy_with_logits, other_losses.kl_div,
+    other_losses.poisson_nll_loss, other_losses.multi_margin_loss,
+    distance.mse_loss, distance.l1_loss, distance.smooth_l1_loss, distance.huber_loss,
     distance.soft_margin_loss, distance.cosine_embedding_loss, distance.margin_ranking_loss,
     distance.hinge_embedding_loss, distance.triplet_margin_loss,
 )  # fmt: skip
@@ -62,7 +64,7 @@ GPU: Table = {
     **dict.fromkeys(LOSSES, Rule.FLOAT32),
     **dict.fromkeys(
         (
-            elementwise.pow_, activation.softplus, reduce.norm, reduce.logsumexp,
+            elementwise.pow_, rare_activations.softplus, reduce.norm, reduce.logsumexp,
             normalize.layer_norm, normalize.group_norm, normalize.rms_norm, distance.cosine_similarity,
             resample.interpolate,
         ),
@@ -72,13 +74,15 @@ GPU: Table = {
         (reduce.sum, reduce.prod, reduce.softmax, reduce.log_softmax, scan.cumsum, scan.cumprod), Rule.FLOAT32_RESULT
     ),
     **dict.fromkeys((linear.bilinear, linear.dot, linear.tensordot, scattering.scatter_add), Rule.WIDEST),
-    loss.binary_cross_entropy: Rule.BANNED,
+    other_losses.binary_cross_entropy: Rule.BANNED,
 }  # fmt: skip
 
 CPU: Table = {
     **dict.fromkeys(PRODUCTS, Rule.LOWER),
     **dict.fromkeys(LOSSES, Rule.FLOAT32),
-    **dict.fromkeys((loss.binary_cross_entropy, quantile.quantile, quantile.nanquantile, reduce.prod), Rule.FLOAT32),
+    **dict.fromkeys(
+        (other_losses.binary_cross_entropy, quantile.quantile, quantile.nanquantile, reduce.prod), Rule.FLOAT32
+    ),
 }
 
 

@@ -1,18 +1,18 @@
-"""Losses over classes and probabilities.
+"""Losses over classes.
 
 A loss over classes is one pass over each row: the picked class is a sum over where(position == target, x, 0), never a
 gather. `reduction` is torch's: "none", "mean" or "sum".
 """
 
-from math import log, pi, prod
+from math import prod
 
 from pywebgpu import dtypes
-from pywebgpu.composites import arithmetic, bounds, elementwise, precision, reduce
+from pywebgpu.composites import arithmetic, bounds, precision, reduce
 from pywebgpu.composites.composite_op import composite
-from pywebgpu.dtypes import DType, Kind
-from pywebgpu.errors import REFUSALS, DTypeError, RangeError, ShapeError
-from pywebgpu.ir.graph import Node, Spec, thread_state
-from pywebgpu.ops import clamping, indexing, movement, pointwise, reduction
+from pywebgpu.dtypes import Kind
+from pywebgpu.errors import DTypeError, RangeError, ShapeError
+from pywebgpu.ir.graph import Node, thread_state
+from pywebgpu.ops import indexing, movement, pointwise, reduction
 
 OUT_OF_BOUNDS = "Target {index} is out of bounds: there are {size} classes."
 
@@ -52,16 +52,16 @@ def cross_entropy(
     if not 0 <= label_smoothing <= 1:
         raise ShapeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     precision.require_floating("cross_entropy_loss", x)
-    axis = _class_axis(x)
-    _check_weight(x, axis, weight)
+    axis = class_axis(x)
+    check_weight(x, axis, weight)
     if target.spec.dtype.kind is Kind.FLOAT:
         if ignore_index >= 0:
             raise ShapeError("ignore_index is not supported for floating point target")
         wide = precision.upcast(x)
-        scales = None if weight is None else _along(precision.upcast(weight), wide, axis)
+        scales = None if weight is None else along(precision.upcast(weight), wide, axis)
         out = _against_probabilities(wide, target, scales, axis, reduction, label_smoothing)
         return arithmetic.cast(out, x.spec.dtype)
-    classes, ignored = class_numbers(_class_indices(x, target, axis), x.spec.shape[axis], ignore_index)
+    classes, ignored = class_numbers(class_indices(x, target, axis), x.spec.shape[axis], ignore_index)
     return class_entropy(x, classes, ignored, weight, axis, reduction, label_smoothing)
 
 
@@ -77,7 +77,7 @@ def class_entropy(
 ) -> Node:
     """cross_entropy of checked class numbers, of which some may be ignored."""
     wide = precision.upcast(x)
-    scales = None if weight is None else _along(precision.upcast(weight), wide, axis)
+    scales = None if weight is None else along(precision.upcast(weight), wide, axis)
     shifted, _, total = reduce.shifted_exponentials(wide, axis)
     logs = pointwise.log(total)
     loss = pointwise.sub(logs, reduce.picked(shifted, classes, axis))
@@ -90,7 +90,7 @@ def class_entropy(
             spread = pointwise.mul(spread, scales)
         even = arithmetic.like(loss, label_smoothing / x.spec.shape[axis])
         loss = pointwise.mul(loss, arithmetic.like(loss, 1 - label_smoothing))
-        loss = pointwise.add(loss, pointwise.mul(_row_sum(spread, axis), even))
+        loss = pointwise.add(loss, pointwise.mul(row_sum(spread, axis), even))
     out = _over_classes(loss, factor, ignored, axis, reduction)
     return arithmetic.cast(out, x.spec.dtype)
 
@@ -104,9 +104,9 @@ def nll_loss(
     Raises: as cross_entropy.
     """
     precision.require_floating("nll_loss", x)
-    axis = _class_axis(x)
-    _check_weight(x, axis, weight)
-    classes, ignored = class_numbers(_class_indices(x, target, axis), x.spec.shape[axis], ignore_index)
+    axis = class_axis(x)
+    check_weight(x, axis, weight)
+    classes, ignored = class_numbers(class_indices(x, target, axis), x.spec.shape[axis], ignore_index)
     return picked_loss(x, classes, ignored, weight, axis, reduction)
 
 
@@ -117,198 +117,32 @@ def picked_loss(x: Node, classes: Node, ignored: Node | None, weight: Node | Non
     loss = pointwise.neg(reduce.picked(wide, classes, axis))
     factor = None
     if weight is not None:
-        factor = reduce.picked(_along(precision.upcast(weight), wide, axis), classes, axis)
+        factor = reduce.picked(along(precision.upcast(weight), wide, axis), classes, axis)
         loss = pointwise.mul(loss, factor)
     out = _over_classes(loss, factor, ignored, axis, reduction)
     return arithmetic.cast(out, x.spec.dtype)
 
 
-def multi_margin_loss(
-    x: Node, target: Node, p: int = 1, margin: float = 1.0, weight: Node | None = None, *, reduction: str = "mean"
-) -> Node:
-    """sum over the other classes of max(0, margin - x[target] + x[c])^p, over their number. Shapes: as nll_loss."""
-    precision.require_floating("multi_margin_loss", x)
-    if p not in (1, 2):
-        raise ValueError("only p == 1 and p == 2 supported")
-    if reduction not in ("none", "mean", "sum"):
-        raise ValueError(f"{reduction} is not a valid value for reduction")
-    if weight is not None and len(weight.spec.shape) != 1:
-        raise ValueError("weight must be one-dimensional")
-    samples = target.spec.shape
-    if len(x.spec.shape) < 2:  # One sample.
-        x = movement.reshape(x, shape=(prod(x.spec.shape),))
-        if prod(samples) == 1:
-            target = movement.reshape(target, shape=())
-    axis = _class_axis(x)
-    if axis and target.spec.shape != x.spec.shape[:1]:
-        raise ShapeError(
-            "multi_margin_loss: target tensor should be 1-D with size equal to the batch. Expected target size "
-            f"{list(x.spec.shape[:1])} but got {list(target.spec.shape)}"
-        )
-    classes, _ = class_numbers(
-        _class_indices(x, target, axis), x.spec.shape[axis], ignore_index=-1 - x.spec.shape[axis]
-    )
-    own = arithmetic.broadcast_to(reduce.picked(x, classes, axis), x.spec.shape)
-    over = _positive(pointwise.add(pointwise.sub(x, own), arithmetic.like(x, margin)))
-    if p == 2:
-        over = pointwise.mul(over, over)
-    if weight is not None:
-        _check_weight(x, axis, weight)
-        factor = reduce.picked(_along(weight, x, axis), classes, axis)
-        over = pointwise.mul(over, arithmetic.broadcast_to(factor, x.spec.shape))
-    here = pointwise.iota(spec=Spec(x.spec.shape, dtypes.int64), axis=axis)
-    mine = pointwise.eq(here, arithmetic.broadcast_to(classes, x.spec.shape))
-    loss = _row_sum(pointwise.where(mine, arithmetic.like(x, 0), over), axis)
-    loss = reduce.drop(pointwise.div(loss, arithmetic.like(loss, x.spec.shape[axis])), (axis,), keepdim=False)
-    return reduced(movement.reshape(loss, shape=samples) if samples == (1,) else loss, reduction)
-
-
-# Probabilities
-
-
-def binary_cross_entropy(x: Node, target: Node, weight: Node | None = None, *, reduction: str = "mean") -> Node:
-    """-(target log(x) + (1 - target) log(1 - x)), each logarithm held at -100 or more.
-
-    Shapes: x and target equal; weight broadcasts to them.
-    Raises: ValueError when the shapes differ; DTypeError when the dtypes do.
-    Against torch: the same, first gradients at 0 and 1 included.
-    """
-    _check_same_shape("binary_cross_entropy", x, target)
-    precision.require_floating("binary_cross_entropy", x, target)
-    dtype = precision.require_same("binary_cross_entropy", x, target)
-    wide, goal = _probabilities("input", precision.upcast(x)), _probabilities("target", precision.upcast(target))
-    return _weighted(elementwise.logarithms().cross_entropy(wide, goal), weight, reduction, dtype)
-
-
-def _probabilities(name: str, x: Node) -> Node:
-    """x, held to lie in [0, 1]."""
-    return bounds.probabilities(x, f"all elements of {name} should be between 0 and 1")
-
-
-def binary_cross_entropy_with_logits(
-    x: Node,
-    target: Node,
-    weight: Node | None = None,
-    *,
-    pos_weight: Node | None = None,
-    reduction: str = "mean",
-) -> Node:
-    """binary_cross_entropy of sigmoid(x), computed without the sigmoid so that it never overflows.
-
-    Shapes: x and target equal; weight and pos_weight broadcast to them.
-    Raises: ValueError when the shapes differ.
-    """
-    if x.spec.shape != target.spec.shape:
-        raise ValueError(
-            f"Target size ({list(target.spec.shape)}) must be the same as input size ({list(x.spec.shape)})"
-        )
-    precision.require_floating("binary_cross_entropy_with_logits", x)
-    dtype = arithmetic.result_type(x, target)
-    if target.spec.dtype.kind is not Kind.FLOAT:
-        raise DTypeError(
-            f"result type {dtype.name.title()} can't be cast to the desired output type {target.spec.dtype.name}"
-        )
-    wide = precision.upcast(x)
-    goal = arithmetic.cast(target, wide.spec.dtype)
-    one = arithmetic.like(wide, 1)
-    low, tail = elementwise.sigmoid_parts(wide)
-    below = pointwise.sub(tail, low)  # -log(sigmoid(x))
-    if pos_weight is not None:
-        scale = arithmetic.broadcast_to(precision.upcast(pos_weight), wide.spec.shape)
-        below = pointwise.mul(below, pointwise.add(pointwise.mul(pointwise.sub(scale, one), goal), one))
-    loss = pointwise.add(pointwise.mul(pointwise.sub(one, goal), wide), below)
-    return _weighted(loss, weight, reduction, dtype)
-
-
-def multilabel_soft_margin_loss(x: Node, target: Node, weight: Node | None = None, *, reduction: str = "mean") -> Node:
-    """The mean over classes (the last axis) of binary_cross_entropy_with_logits; targets may be whole numbers."""
-    goal = target if target.spec.dtype.kind is Kind.FLOAT else arithmetic.cast(target, x.spec.dtype)
-    loss = binary_cross_entropy_with_logits(x, goal, weight, reduction="none")
-    return reduced(reduce.mean(loss, -1), reduction)
-
-
-def kl_div(x: Node, target: Node, *, reduction: str = "mean", log_target: bool = False) -> Node:
-    """target * (log(target) - x) for logarithms x; `log_target` says that the target is one, too.
-
-    Shapes: x and target broadcast. reduction "batchmean" divides the sum by the length of the first axis of x.
-    """
-    precision.require_floating("kl_div", x, target)
-    if log_target:
-        loss = arithmetic.mul(pointwise.exp(target), arithmetic.sub(target, x))
-    else:
-        none = pointwise.eq(target, arithmetic.like(target, 0))
-        logs = pointwise.log(pointwise.where(none, arithmetic.like(target, 1), target))
-        loss = arithmetic.sub(pointwise.mul(target, logs), arithmetic.mul(target, x))
-    if reduction == "batchmean":
-        return arithmetic.div(reduce.sum(loss), x.spec.shape[0] if x.spec.shape else 1)
-    return reduced(loss, reduction)
-
-
-def poisson_nll_loss(
-    x: Node, target: Node, *, log_input: bool = True, full: bool = False, eps: float = 1e-8, reduction: str = "mean"
-) -> Node:
-    """exp(x) - target x, or x - target log(x + eps) without `log_input`; `full` adds Stirling's term."""
-    if log_input:
-        loss = arithmetic.sub(arithmetic.unary_float(pointwise.exp, x), arithmetic.mul(target, x))
-    else:
-        wide = arithmetic.cast(x, arithmetic.floating(x))
-        logs = pointwise.log(pointwise.add(wide, arithmetic.like(wide, eps)))
-        loss = arithmetic.sub(x, arithmetic.mul(target, logs))
-    if full:
-        precision.refuse_bool("poisson_nll_loss", target)
-        goal = arithmetic.cast(target, loss.spec.dtype)
-        one = arithmetic.like(goal, 1)
-        large = pointwise.gt(goal, one)
-        safe = pointwise.where(large, goal, one)
-        logs = pointwise.log(pointwise.mul(safe, arithmetic.like(goal, 2 * pi)))
-        term = pointwise.add(
-            pointwise.sub(pointwise.mul(safe, pointwise.log(safe)), safe),
-            pointwise.mul(logs, arithmetic.like(goal, 0.5)),
-        )
-        loss = arithmetic.add(loss, pointwise.where(large, term, arithmetic.like(goal, 0)))
-    return reduced(loss, reduction)
-
-
-def gaussian_nll_loss(
-    x: Node, target: Node, variance: Node, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
-) -> Node:
-    """(log(variance) + (x - target)^2 / variance) / 2, where the variance counts as `eps` at least and as constant."""
-    precision.require_floating("gaussian_nll_loss", variance)
-    variance = bounds.not_negative(variance, REFUSALS[6])
-    bound = arithmetic.like(variance, eps)
-    floor = reduce.stop_gradient(variance)
-    held = pointwise.add(variance, pointwise.sub(pointwise.maximum(floor, bound), floor))
-    apart = arithmetic.sub(x, target)
-    loss = arithmetic.mul(arithmetic.add(pointwise.log(held), arithmetic.div(arithmetic.mul(apart, apart), held)), 0.5)
-    if full:
-        loss = pointwise.add(loss, arithmetic.like(loss, 0.5 * log(2 * pi)))
-    return reduced(loss, reduction)
-
-
 # Parts
 
 
-def _row_sum(x: Node, axis: int) -> Node:
+def row_sum(x: Node, axis: int) -> Node:
     return reduction.sum_(x, (axis,))
 
 
-def _positive(x: Node) -> Node:
-    return clamping.relu(x)
-
-
-def _along(weight: Node, x: Node, axis: int) -> Node:
+def along(weight: Node, x: Node, axis: int) -> Node:
     """(c,) -> x's shape, along `axis`."""
     shape = tuple(n if a == axis else 1 for a, n in enumerate(x.spec.shape))
     return arithmetic.broadcast_to(movement.reshape(weight, shape=shape), x.spec.shape)
 
 
-def _class_axis(x: Node) -> int:
+def class_axis(x: Node) -> int:
     if not x.spec.shape:
         raise ShapeError("input of a loss over classes should be 1D or more, got a tensor of shape ()")
     return 0 if len(x.spec.shape) == 1 else 1
 
 
-def _check_weight(x: Node, axis: int, weight: Node | None) -> None:
+def check_weight(x: Node, axis: int, weight: Node | None) -> None:
     if weight is not None and weight.spec.shape != (x.spec.shape[axis],):
         raise ShapeError(
             f"weight tensor should be defined either for all {x.spec.shape[axis]} classes or no classes but got weight "
@@ -318,7 +152,7 @@ def _check_weight(x: Node, axis: int, weight: Node | None) -> None:
         raise ShapeError(f"expected scalar type {x.spec.dtype} but found {weight.spec.dtype}, the weights of classes")
 
 
-def _class_indices(x: Node, target: Node, axis: int) -> Node:
+def class_indices(x: Node, target: Node, axis: int) -> Node:
     """The target as int64, with size 1 at the class axis."""
     if target.spec.dtype.kind is not Kind.INT:
         raise DTypeError(f"expected target of whole numbers (torch.int64), got {target.spec.dtype}: target.long()")
@@ -398,17 +232,3 @@ def _against_probabilities(
     n_rows = reduce.count(loss, tuple(range(len(loss.spec.shape))))
     total = reduce.sum(loss)
     return pointwise.div(total, arithmetic.like(total, n_rows))
-
-
-def _check_same_shape(name: str, x: Node, target: Node) -> None:
-    if x.spec.shape != target.spec.shape:
-        raise ValueError(
-            f"{name}: using a target size ({list(target.spec.shape)}) that is different to the input size "
-            f"({list(x.spec.shape)}) is deprecated. Please ensure they have the same size."
-        )
-
-
-def _weighted(loss: Node, weight: Node | None, reduction: str, dtype: DType) -> Node:
-    if weight is not None:
-        loss = pointwise.mul(loss, arithmetic.broadcast_to(precision.upcast(weight), loss.spec.shape))
-    return arithmetic.cast(reduced(loss, reduction), dtype)

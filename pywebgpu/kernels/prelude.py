@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from pywebgpu.kernels import overflow, rounding, trigonometry
-from pywebgpu.ops import random, special
+from pywebgpu.ops import polynomials, random
 
 
 def _polynomial(x: str, factors: tuple[float, ...]) -> str:
@@ -24,7 +24,7 @@ def _erf() -> str:
   if (p_isnan(x)) {{ return x; }}
   let c = clamp(x, -4.0, 4.0);
   let s = c * c;
-  return c * (({_polynomial("s", special.ERF_P)}) / ({_polynomial("s", special.ERF_Q)}));
+  return c * (({_polynomial("s", polynomials.ERF_P)}) / ({_polynomial("s", polynomials.ERF_Q)}));
 }}"""
 
 
@@ -35,10 +35,10 @@ def _erfinv() -> str:
   let w = -log((1.0 - x) * (1.0 + x));
   if (w < 5.0) {{
     let c = w - 2.5;
-    return x * ({_polynomial("c", special.ERFINV_CENTRE)});
+    return x * ({_polynomial("c", polynomials.ERFINV_CENTRE)});
   }}
   let t = sqrt(w) - 3.0;
-  return x * ({_polynomial("t", special.ERFINV_TAIL)});
+  return x * ({_polynomial("t", polynomials.ERFINV_TAIL)});
 }}"""
 
 

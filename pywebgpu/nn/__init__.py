@@ -16,7 +16,7 @@ _NAMES = {
         "Tanhshrink Threshold"
     ),
     "attention": "MultiheadAttention",
-    "container": "ModuleDict ModuleList ParameterDict ParameterList Sequential",
+    "container": "ModuleDict ModuleList Sequential",
     "conv": "Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d",
     "dropout": "AlphaDropout Dropout Dropout1d Dropout2d Dropout3d FeatureAlphaDropout",
     "embedding": "Embedding",
@@ -43,6 +43,7 @@ _NAMES = {
     "output_layers": "AdaptiveLogSoftmaxWithLoss LinearCrossEntropyLoss",
     "parallel": "DataParallel SyncBatchNorm",
     "parameter": "Buffer Parameter",
+    "parameter_containers": "ParameterDict ParameterList",
     "pooling": (
         "AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d "
         "AdaptiveMaxPool3d AvgPool1d AvgPool2d AvgPool3d FractionalMaxPool2d FractionalMaxPool3d "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from pywebgpu.nn.container import ParameterDict
+from pywebgpu.nn.parameter_containers import ParameterDict
 from pywebgpu.tensor.tensor import Tensor
 
 Scale = float | Sequence[float]

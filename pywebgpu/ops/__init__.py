@@ -6,6 +6,10 @@ Import the module, not the name (`from pywebgpu.ops import pointwise`): nothing 
 from importlib import import_module
 from importlib.machinery import PathFinder
 
+from pywebgpu.support import lazy
+
+lazy.modules(__name__, "special")  # Only NumPy's meanings call it.
+
 
 def __getattr__(name: str) -> object:
     """torch.ops: PyTorch's operators have the name of this folder. What is no module of it is a namespace of theirs."""

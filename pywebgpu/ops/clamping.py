@@ -56,7 +56,7 @@ relu: Pointwise = Pointwise(
 clamp_min: Pointwise = Pointwise(
     "clamp_min",
     wgsl="p_max({0}, {1})",
-    reference=special.at_least,
+    reference=lambda xp, a, b: special.at_least(xp, a, b),
     vjp=(
         lambda g, out, x, low: _kept(g, pointwise.ge(x, low)),
         lambda g, out, x, low: _kept(g, pointwise.lt(x, low)),
@@ -67,7 +67,7 @@ clamp_min: Pointwise = Pointwise(
 clamp_max: Pointwise = Pointwise(
     "clamp_max",
     wgsl="p_min({0}, {1})",
-    reference=special.at_most,
+    reference=lambda xp, a, b: special.at_most(xp, a, b),
     vjp=(
         lambda g, out, x, high: _kept(g, pointwise.le(x, high)),
         lambda g, out, x, high: _kept(g, pointwise.gt(x, high)),

@@ -110,7 +110,7 @@ floor_divide: Pointwise = Pointwise(
     wgsl=lambda a, b: {"f32": "p_floordiv_f32({0}, {1})", "i32": "p_floordiv({0}, {1})", "u32": "p_quotient({0}, {1})"}[
         b.compute
     ],
-    reference=special.floor_divide,
+    reference=lambda xp, a, b: special.floor_divide(xp, a, b),
     vjp=(_nothing, _nothing),
     cost=6,
 )
@@ -128,7 +128,7 @@ remainder: Pointwise = Pointwise(
     wgsl=lambda a, b: {"f32": "p_remainder({0}, {1})", "i32": "p_modulo({0}, {1})", "u32": "p_rest({0}, {1})"}[
         b.compute
     ],
-    reference=special.remainder,
+    reference=lambda xp, a, b: special.remainder(xp, a, b),
     vjp=(lambda g, out, a, b: g, lambda g, out, a, b: neg(mul(g, floor_divide(a, b)))),
     domain=(0.5, 3.0),
     cost=6,
@@ -137,7 +137,7 @@ remainder: Pointwise = Pointwise(
 fmod: Pointwise = Pointwise(
     "fmod",  # the sign of the dividend
     wgsl=lambda a, b: {"f32": "p_fmod_f32({0}, {1})", "i32": "p_fmod({0}, {1})", "u32": "p_rest({0}, {1})"}[b.compute],
-    reference=special.fmod,
+    reference=lambda xp, a, b: special.fmod(xp, a, b),
     vjp=(lambda g, out, a, b: g, lambda g, out, a, b: neg(mul(g, trunc_divide(a, b)))),
     domain=(0.5, 3.0),
     cost=6,
@@ -249,7 +249,7 @@ ge: Pointwise = _comparison("ge", ">=", "greater_equal", "ge greater_equal")
 where: Pointwise = Pointwise(
     "where",
     wgsl="select({2}, {1}, {0} != 0u)",
-    reference=special.where,
+    reference=lambda xp, mask, a, b: special.where(xp, mask, a, b),
     vjp=(
         None,
         lambda g, out, c, a, b: where(c, g, _const(g, 0.0)),
@@ -369,7 +369,7 @@ log1p: Pointwise = Pointwise(
 sigmoid: Pointwise = Pointwise(
     "sigmoid",
     "p_sigmoid({0})",
-    special.sigmoid,
+    lambda xp, a: special.sigmoid(xp, a),
     vjp=(lambda g, out, a: mul(g, mul(out, sub(_const(out, 1.0), out))),),
     edges=(-100.0, 100.0),
     cost=12,
@@ -498,7 +498,7 @@ atanh: Pointwise = Pointwise(
 erf: Pointwise = Pointwise(
     "erf",
     "p_erf({0})",
-    special.erf,
+    lambda xp, a: special.erf(xp, a),
     vjp=(lambda g, out, a: mul(g, mul(_const(a, 1.1283791670955126), exp(neg(mul(a, a))))),),
     edges=(0.0, 1e-6, 10.0, -10.0),
     cost=24,
@@ -507,7 +507,7 @@ erf: Pointwise = Pointwise(
 erfinv: Pointwise = Pointwise(
     "erfinv",
     "p_erfinv({0})",
-    special.erfinv,
+    lambda xp, a: special.erfinv(xp, a),
     vjp=(lambda g, out, a: mul(g, mul(_const(a, 0.886226925452758), exp(mul(out, out)))),),
     domain=(-0.9, 0.9),
     edges=(0.0, 1.0, -1.0),
@@ -527,7 +527,7 @@ abs_: Pointwise = Pointwise(
 sign: Pointwise = Pointwise(
     "sign",
     wgsl=lambda a: "min({0}, 1u)" if a.compute == "u32" else ("p_sign({0})" if a.compute == "f32" else "sign({0})"),
-    reference=special.sign,
+    reference=lambda xp, a: special.sign(xp, a),
     vjp=(_nothing,),
     edges=(0.0, float("nan")),
 )
@@ -571,7 +571,7 @@ def _cast_wgsl(source: DType, dtype: DType) -> str:
 cast: Pointwise = Pointwise(
     "cast",
     wgsl=_cast_wgsl,
-    reference=special.cast,
+    reference=lambda xp, *args, **attrs: special.cast(xp, *args, **attrs),
     vjp=(lambda g, out, a, dtype: cast(g, dtype=a.spec.dtype),),
     result=lambda source, dtype: dtype,
 )
@@ -588,7 +588,7 @@ index: Pointwise = Pointwise(
     # A row number, -1 the last row if `wrap`. Out of range is an error on every device.
     "index",
     wgsl=lambda source, size, wrap=True: f"p_index{'' if wrap else '_strict'}({{0}}, {size})",
-    reference=special.index,
+    reference=lambda xp, *args, **attrs: special.index(xp, *args, **attrs),
     vjp=(None,),
     cost=3,
 )

@@ -5,6 +5,7 @@ from typing import Any as _Any
 
 from pywebgpu import dtypes as _dtypes
 from pywebgpu.composites import activation as _activation
+from pywebgpu.composites import rare_activations as _rare_activations
 from pywebgpu.composites import reduce as _reduce
 from pywebgpu.ir.graph import Node as _Node
 from pywebgpu.ops import pointwise as _pointwise
@@ -39,12 +40,12 @@ def relu_(input: _T) -> _T:
 
 def relu6(input: _T, inplace: bool = False) -> _T:
     """x held in [0, 6]."""
-    return _out(input, inplace, _activation.relu6)
+    return _out(input, inplace, _rare_activations.relu6)
 
 
 def hardtanh(input: _T, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> _T:
     """x held in [min_val, max_val]."""
-    return _out(input, inplace, _activation.hardtanh, min_val, max_val)
+    return _out(input, inplace, _rare_activations.hardtanh, min_val, max_val)
 
 
 def hardtanh_(input: _T, min_val: float = -1.0, max_val: float = 1.0) -> _T:
@@ -54,7 +55,7 @@ def hardtanh_(input: _T, min_val: float = -1.0, max_val: float = 1.0) -> _T:
 
 def elu(input: _T, alpha: float = 1.0, inplace: bool = False) -> _T:
     """x where x > 0, else alpha (exp(x) - 1)."""
-    return _out(input, inplace, _activation.elu, alpha)
+    return _out(input, inplace, _rare_activations.elu, alpha)
 
 
 def elu_(input: _T, alpha: float = 1.0) -> _T:
@@ -64,12 +65,12 @@ def elu_(input: _T, alpha: float = 1.0) -> _T:
 
 def selu(input: _T, inplace: bool = False) -> _T:
     """elu with the constants that keep mean 0 and variance 1."""
-    return _out(input, inplace, _activation.selu)
+    return _out(input, inplace, _rare_activations.selu)
 
 
 def celu(input: _T, alpha: float = 1.0, inplace: bool = False) -> _T:
     """x where x > 0, else alpha (exp(x / alpha) - 1)."""
-    return _out(input, inplace, _activation.celu, alpha)
+    return _out(input, inplace, _rare_activations.celu, alpha)
 
 
 def selu_(input: _T) -> _T:
@@ -84,7 +85,7 @@ def celu_(input: _T, alpha: float = 1.0) -> _T:
 
 def leaky_relu(input: _T, negative_slope: float = 0.01, inplace: bool = False) -> _T:
     """x where x > 0, else negative_slope x."""
-    return _out(input, inplace, _activation.leaky_relu, negative_slope)
+    return _out(input, inplace, _rare_activations.leaky_relu, negative_slope)
 
 
 def leaky_relu_(input: _T, negative_slope: float = 0.01) -> _T:
@@ -94,7 +95,7 @@ def leaky_relu_(input: _T, negative_slope: float = 0.01) -> _T:
 
 def prelu(input: _T, weight: _T) -> _T:
     """x where x > 0, else weight x, by channel."""
-    return _out(input, False, _activation.prelu, weight)
+    return _out(input, False, _rare_activations.prelu, weight)
 
 
 def rrelu(
@@ -105,7 +106,7 @@ def rrelu(
         raise RuntimeError(f"Lower bound should be less than or equal to the upper bound, got {lower} and {upper}")
     if not training:
         return _called(leaky_relu(input, (lower + upper) / 2, inplace), "aten::rrelu_with_noise")
-    return _out(input, inplace, _activation.rrelu, lower, upper, _random.seed_node(input.device))
+    return _out(input, inplace, _rare_activations.rrelu, lower, upper, _random.seed_node(input.device))
 
 
 def rrelu_(input: _T, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False) -> _T:
@@ -127,17 +128,17 @@ def silu(input: _T, inplace: bool = False) -> _T:
 
 def mish(input: _T, inplace: bool = False) -> _T:
     """x tanh(softplus(x))"""
-    return _out(input, inplace, _activation.mish)
+    return _out(input, inplace, _rare_activations.mish)
 
 
 def hardswish(input: _T, inplace: bool = False) -> _T:
     """x relu6(x + 3) / 6"""
-    return _out(input, inplace, _activation.hardswish)
+    return _out(input, inplace, _rare_activations.hardswish)
 
 
 def hardsigmoid(input: _T, inplace: bool = False) -> _T:
     """relu6(x + 3) / 6"""
-    return _out(input, inplace, _activation.hardsigmoid)
+    return _out(input, inplace, _rare_activations.hardsigmoid)
 
 
 def sigmoid(input: _T) -> _T:
@@ -156,53 +157,53 @@ def tanh(input: _T) -> _T:
 @_outputs.writable("nn.functional.softplus")
 def softplus(input: _T, beta: float = 1.0, threshold: float = 20.0) -> _T:
     """log(1 + exp(beta x)) / beta, and x where beta x > threshold."""
-    return _out(input, False, _activation.softplus, beta, threshold)
+    return _out(input, False, _rare_activations.softplus, beta, threshold)
 
 
 @_named_by_numpy
 @_outputs.writable("nn.functional.logsigmoid")
 def logsigmoid(input: _T) -> _T:
     """log(sigmoid(x))"""
-    return _out(input, False, _activation.logsigmoid)
+    return _out(input, False, _rare_activations.logsigmoid)
 
 
 @_named_by_numpy
 @_outputs.writable("nn.functional.hardshrink")
 def hardshrink(input: _T, lambd: float = 0.5) -> _T:
     """x where |x| > lambd, else 0."""
-    return _out(input, False, _activation.hardshrink, lambd)
+    return _out(input, False, _rare_activations.hardshrink, lambd)
 
 
 @_named_by_numpy
 @_outputs.writable("nn.functional.softshrink")
 def softshrink(input: _T, lambd: float = 0.5) -> _T:
     """x moved towards 0 by lambd."""
-    return _out(input, False, _activation.softshrink, lambd)
+    return _out(input, False, _rare_activations.softshrink, lambd)
 
 
 def tanhshrink(input: _T) -> _T:
     """x - tanh(x)"""
-    return _out(input, False, _activation.tanhshrink)
+    return _out(input, False, _rare_activations.tanhshrink)
 
 
 def softsign(input: _T) -> _T:
     """x / (1 + |x|)"""
-    return _out(input, False, _activation.softsign)
+    return _out(input, False, _rare_activations.softsign)
 
 
 def threshold(input: _T, threshold: float, value: float, inplace: bool = False) -> _T:
     """x where x > threshold, else value."""
-    return _out(input, inplace, _activation.threshold, threshold, value)
+    return _out(input, inplace, _rare_activations.threshold, threshold, value)
 
 
 def threshold_(input: _T, threshold: float, value: float) -> _T:
     """threshold, written into the input."""
-    return _out(input, True, _activation.threshold, threshold, value)
+    return _out(input, True, _rare_activations.threshold, threshold, value)
 
 
 def glu(input: _T, dim: int = -1) -> _T:
     """The first half of axis `dim` times the sigmoid of the second half."""
-    return _out(input, False, _activation.glu, dim)
+    return _out(input, False, _rare_activations.glu, dim)
 
 
 # Rows

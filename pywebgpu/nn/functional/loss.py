@@ -3,6 +3,7 @@
 from importlib import import_module as _import_module
 
 from pywebgpu.composites import loss as _loss
+from pywebgpu.composites import other_losses as _losses
 from pywebgpu.tensor import dispatch as _dispatch
 from pywebgpu.tensor import tensor as _tensor
 from pywebgpu.tensor.apply import apply as _apply
@@ -65,7 +66,7 @@ def binary_cross_entropy(
 ) -> _T:
     """-(target log(x) + (1 - target) log(1 - x)) for probabilities x."""
     reduction = _reduction(size_average, reduce, reduction)
-    return _apply(_loss.binary_cross_entropy, input, target, weight, reduction=reduction)
+    return _apply(_losses.binary_cross_entropy, input, target, weight, reduction=reduction)
 
 
 def binary_cross_entropy_with_logits(
@@ -80,7 +81,12 @@ def binary_cross_entropy_with_logits(
     """binary_cross_entropy of sigmoid(x), without overflow."""
     reduction = _reduction(size_average, reduce, reduction)
     return _apply(
-        _loss.binary_cross_entropy_with_logits, input, target, weight, pos_weight=pos_weight, reduction=reduction
+        _losses.binary_cross_entropy_with_logits,
+        input,
+        target,
+        weight,
+        pos_weight=pos_weight,
+        reduction=reduction,
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable as _Callable
 from importlib import import_module as _import_module
 
 from pywebgpu.composites import distance as _distance
-from pywebgpu.composites import loss as _loss
+from pywebgpu.composites import other_losses as _losses
 from pywebgpu.nn.functional import loss as _base
 from pywebgpu.tensor import create as _create
 from pywebgpu.tensor import dispatch as _dispatch
@@ -26,7 +26,7 @@ def kl_div(
 ) -> _T:
     """target (log(target) - x) for logarithms x; reduction "batchmean" is the divergence itself."""
     reduction = _base._reduction(size_average, reduce, reduction)
-    return _apply(_loss.kl_div, input, target, reduction=reduction, log_target=log_target)
+    return _apply(_losses.kl_div, input, target, reduction=reduction, log_target=log_target)
 
 
 def poisson_nll_loss(
@@ -41,7 +41,7 @@ def poisson_nll_loss(
 ) -> _T:
     """exp(x) - target x, or x - target log(x + eps)."""
     reduction = _base._reduction(size_average, reduce, reduction)
-    return _apply(_loss.poisson_nll_loss, input, target, log_input=log_input, full=full, eps=eps, reduction=reduction)
+    return _apply(_losses.poisson_nll_loss, input, target, log_input=log_input, full=full, eps=eps, reduction=reduction)
 
 
 def gaussian_nll_loss(
@@ -56,7 +56,7 @@ def gaussian_nll_loss(
             spread = spread.unsqueeze(-1)
         elif input.ndim != spread.ndim or sum(b for a, b in zip(input.shape, spread.shape, strict=True) if a != b) != 1:
             raise ValueError(f"var is of incorrect size: {spread.shape} for input {input.shape}")
-    return _apply(_loss.gaussian_nll_loss, input, target, spread, full=full, eps=eps, reduction=reduction)
+    return _apply(_losses.gaussian_nll_loss, input, target, spread, full=full, eps=eps, reduction=reduction)
 
 
 def multi_margin_loss(
@@ -71,7 +71,7 @@ def multi_margin_loss(
 ) -> _T:
     """The mean over the other classes of max(0, margin - x[target] + x[c])^p."""
     reduction = _base._reduction(size_average, reduce, reduction)
-    return _apply(_loss.multi_margin_loss, input, target, p, margin, weight, reduction=reduction)
+    return _apply(_losses.multi_margin_loss, input, target, p, margin, weight, reduction=reduction)
 
 
 def multilabel_soft_margin_loss(
@@ -84,7 +84,7 @@ def multilabel_soft_margin_loss(
 ) -> _T:
     """The mean over classes of binary_cross_entropy_with_logits."""
     reduction = _base._reduction(size_average, reduce, reduction)
-    return _apply(_loss.multilabel_soft_margin_loss, input, target, weight, reduction=reduction)
+    return _apply(_losses.multilabel_soft_margin_loss, input, target, weight, reduction=reduction)
 
 
 # Numbers
