@@ -10,7 +10,7 @@ from operator import is_
 from typing import TYPE_CHECKING, Any, Self
 
 from pywebgpu.step_capture.capture import Capture, capture_state
-from pywebgpu.step_capture.free_number import FREE, plain
+from pywebgpu.step_capture.free_number import FREE, FreeFloat, plain
 
 if TYPE_CHECKING:
     from pywebgpu.optim.optimizer import Optimizer
@@ -89,6 +89,11 @@ class Options(dict[str, Any]):
             if type(value) in FREE or type(value) in self.KINDS:
                 capture.write(name, value, partial(super().__setitem__, name), self)
                 return
+            if self._are_read_anew(name, value):  # Betas.
+                capture.note_number(self, name)
+                for at, item in enumerate(value):  # type: ignore[arg-type, var-annotated]
+                    capture.write(f"{name}.{at}", item, partial(self._put, name, at), self)
+                return
         if type(value) not in self.KINDS or type(dict.get(self, name)) not in self.KINDS:
             capture_state.changes += 1
         super().__setitem__(name, plain(value))
@@ -102,8 +107,19 @@ class Options(dict[str, Any]):
         """What a step does not read anew it may not change either: the next run begins with another value."""
         known = dict.get(self, name, value)
         is_read_anew = type(known) in self.KINDS and (type(value) in FREE or type(value) in self.KINDS)
-        if not is_read_anew and not _is_as(known, value):
+        if not (is_read_anew or self._are_read_anew(name, value)) and not _is_as(known, value):
             capture.reason = f"it changes the {name} of an optimizer, which is no number that is read anew"
+
+    def _are_read_anew(self, name: str, value: object) -> bool:
+        """Whether it is a tuple of floats, and was one."""
+        known = dict.get(self, name)
+        if type(value) is not tuple or type(known) is not tuple or not 0 < len(value) == len(known):
+            return False
+        return all(type(item) is float for item in known) and all(type(item) in (float, FreeFloat) for item in value)
+
+    def _put(self, name: str, at: int, number: float) -> None:
+        items = dict.__getitem__(self, name)
+        dict.__setitem__(self, name, (*items[:at], number, *items[at + 1 :]))
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (dict(self),)
@@ -113,6 +129,7 @@ class Options(dict[str, Any]):
         if type(value) in self.KINDS:
             return capture.read(name, partial(find, name), self, handed=handed)
         if type(value) is tuple and value and all(isinstance(item, float) for item in value):
+            capture.note_number(self, name)
             gets = [lambda at=at: find(name)[at] for at in range(len(value))]
             return tuple([capture.read(f"{name}.{at}", get, self, handed=handed) for at, get in enumerate(gets)])
         return value

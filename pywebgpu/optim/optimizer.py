@@ -258,6 +258,8 @@ class Optimizer:
 
     def _hooks_of(self, event: str) -> list[Hook]:
         """The hooks of a step: its own lie between those before and after all steps."""
+        if capture_state.capture is not None:
+            capture_state.capture.around["the hooks of every optimizer"] = everywhere
         own, shared = self._hooks[event].values(), everywhere[event].values()
         return [*shared, *own] if event == "step_pre" else [*own, *shared]
 

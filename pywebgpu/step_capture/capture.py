@@ -249,11 +249,15 @@ class Capture:
             self._n_alone += 1
         else:
             key = id(owner), name
-            self._names_in.setdefault(id(owner), set()).add(name)
+            self.note_number(owner, name)
         at = self._cell_at.setdefault(key, len(self.cells))
         if at == len(self.cells):
             self.cells.append(Cell(key, owner))
         return at
+
+    def note_number(self, owner: object, name: str) -> None:
+        """A number, or a tuple of numbers, is kept there by this name, which each run reads or writes."""
+        self._names_in.setdefault(id(owner), set()).add(name)
 
     def reads_anew(self, owner: object) -> set[str]:
         """The names of the numbers that each run reads or writes there."""

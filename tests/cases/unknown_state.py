@@ -1336,6 +1336,44 @@ def call():
         "call()",
         replays=1,
     ),
+    Case(
+        "betas_that_the_step_changes",
+        """
+w = nn.Parameter(torch.ones(3))
+o = optim.Adam([w], lr=0.1)
+def step(x):
+    group = o.param_groups[0]
+    group['betas'] = (group['betas'][0] * 0.99, 0.999)
+    o.zero_grad()
+    (w * x).sum().backward()
+    o.step()
+    return w.detach().clone()
+""",
+        "o.param_groups[0]['betas'] = (0.5, 0.9)",
+        "[step(x), o.param_groups[0]['betas'], type(o.param_groups[0]['betas'][0]).__name__]",
+        replays=1,
+    ),
+    Case(
+        "betas_that_are_passed",
+        """
+w = nn.Parameter(torch.ones(3))
+o = optim.Adam([w], lr=0.1)
+n = 0
+def step(x, k):
+    for group in o.param_groups: group['betas'] = (k, 0.999)
+    o.zero_grad()
+    (w * x).sum().backward()
+    o.step()
+    return w.detach().clone()
+def call():
+    global n
+    n += 1
+    return step(x, 0.5 + n / 40), o.param_groups[0]['betas']
+""",
+        "o.param_groups[0]['betas'] = [0.7, 0.9]",
+        "call()",
+        replays=1,
+    ),
 )
 
 

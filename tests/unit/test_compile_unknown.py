@@ -53,6 +53,8 @@ def patching() -> Iterator[Any]:
     logging.disable(0)
     pywebgpu.set_grad_enabled(True)
     pywebgpu.nn.module.everywhere.clear()
+    for hooks in pywebgpu.optim.optimizer.everywhere.values():
+        hooks.clear()
     pywebgpu.distributions.Distribution.set_default_validate_args(True)
     pywebgpu.set_float32_matmul_precision("highest")
 
