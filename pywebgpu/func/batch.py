@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pywebgpu.autodiff import batching
 from pywebgpu.func import tree
 from pywebgpu.ir import walk
-from pywebgpu.ir.graph import DATA, NO_ATTRS, Node, Spec
+from pywebgpu.ir.graph import DATA, NO_ATTRS, Node, Spec, thread_state
 from pywebgpu.ops import movement, reduction
 from pywebgpu.runtime import executor, state
 from pywebgpu.tensor import functions, generator
@@ -228,13 +228,15 @@ def _joined(parts: list[Part], out_dims: object) -> object:
 
 @contextmanager
 def recording(stand_ins: dict[Node, Node]) -> Iterator[None]:
-    """What is recorded inside waits apart: a value that depends on a stand-in is never computed."""
+    """What is recorded inside waits apart: a value that depends on a stand-in is never computed, nor replayed."""
     local = state.default.local
     outer = local.queues
     inner = local.queues = outer.apart(frozenset(stand_ins))
+    thread_state.n_ordinary += 1
     try:
         yield
     finally:
+        thread_state.n_ordinary -= 1
         local.queues = outer
         for queue in inner.values():
             for storage in executor.independent(queue):
