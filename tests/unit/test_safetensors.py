@@ -6,6 +6,8 @@ import math
 import os
 import random
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -249,3 +251,33 @@ def test_a_missing_file_is_an_os_error(tmp_path: Path) -> None:
         ours.load_file(tmp_path / "nothing")
     with pytest.raises(FileNotFoundError):
         ours.save_file({}, tmp_path / "nowhere" / "a")
+
+
+PACKAGE = """
+import pywebgpu.as_torch
+import torch
+from safetensors.torch import load, load_file, save, save_file, save_model, load_model
+
+torch.set_default_device("cpu")
+tensors = {str(dtype): torch.arange(6).reshape(2, 3).to(dtype) for dtype in (
+    torch.float32, torch.float16, torch.bfloat16, torch.float64, torch.int64, torch.uint8, torch.bool, torch.float8_e5m2
+)}
+tensors["empty"] = torch.zeros(0, 3)
+tensors["view"] = torch.arange(12.0)[4:10].clone()
+save_file(tensors, "file.safetensors", {"made": "here"})
+for found in (load_file("file.safetensors"), load(save(tensors))):
+    for name, tensor in tensors.items():
+        assert found[name].dtype is tensor.dtype, name
+        assert found[name].float().tolist() == tensor.float().tolist(), name
+model, other = (torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Linear(4, 2)) for _ in range(2))
+model[1].tied, other[1].tied = model[0], other[0]
+save_model(model, "model.safetensors")
+assert load_model(other, "model.safetensors") == (set(), [])
+assert other[0].weight.tolist() == model[0].weight.tolist()
+"""
+
+
+def test_the_package_saves_and_loads_this_librarys_tensors(tmp_path: Path) -> None:
+    """It reads memory by its address, finds tied weights by their storages, and maps files as storages."""
+    done = subprocess.run([sys.executable, "-c", PACKAGE], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
