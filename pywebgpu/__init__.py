@@ -49,25 +49,17 @@ legacy_contiguous_format = _closed_types.contiguous_format
 
 # Parts that are imported when they are first asked for.
 _PARTS = {
+    "__future__",
     "__config__", "_C", "_custom_ops", "_jit_internal", "_ops",
     "accelerator", "amp", "autograd", "backends", "cpu", "cuda", "data", "display", "distributions", "fft", "func",
     "fx", "hub", "io", "jit", "library", "linalg", "masked", "memory", "mps", "nn", "optim", "overrides", "profiler",
     "random", "serialization", "signal", "sparse", "special", "testing", "utils", "version", "webgpu",
 }  # fmt: skip
 _ELSEWHERE = {"save": "pywebgpu.io.state", "load": "pywebgpu.io.state", "compile": "pywebgpu.step_capture.function"}
-_ELSEWHERE |= dict.fromkeys(("get_printoptions", "printoptions", "set_printoptions"), "pywebgpu.tensor.show")
-_ELSEWHERE["save_async"] = "pywebgpu.io.saving"
 _ELSEWHERE["capture"] = _ELSEWHERE["compile"]
-_ANOMALY = ("is_anomaly_enabled", "is_anomaly_check_nan_enabled", "set_anomaly_enabled")
-_ELSEWHERE |= dict.fromkeys(_ANOMALY, "pywebgpu.autograd.anomaly")
 _ELSEWHERE |= dict.fromkeys(("export", "save_program"), "pywebgpu.exporter.export")
 _ELSEWHERE["load_program"] = "pywebgpu.exporter.player"
-_AUTOCAST = ("autocast", "clear_autocast_cache", "get_autocast_dtype", "is_autocast_cache_enabled")
-_AUTOCAST += ("get_autocast_cpu_dtype", "get_autocast_gpu_dtype", "is_autocast_cpu_enabled", "set_autocast_cpu_dtype")
-_AUTOCAST += ("set_autocast_cpu_enabled", "set_autocast_gpu_dtype")
-_AUTOCAST += ("is_autocast_enabled", "set_autocast_cache_enabled", "set_autocast_dtype", "set_autocast_enabled")
-_ELSEWHERE |= dict.fromkeys(_AUTOCAST, "pywebgpu.amp.autocast_mode")
-_ELSEWHERE |= {"explain": "pywebgpu.inspector", "visualize": "pywebgpu.inspector"}
+_ELSEWHERE["autocast"] = "pywebgpu.amp.autocast_mode"
 
 
 def __getattr__(name: str) -> _Any:

@@ -293,6 +293,7 @@ from pywebgpu.tensor.types import Dims
 from pywebgpu.tensor.types import Operand
 from pywebgpu.tensor.types import Sizes
 from pywebgpu.torch_api import __config__ as __config__
+from pywebgpu.torch_api import __future__ as __future__
 from pywebgpu.torch_api import _custom_ops as _custom_ops
 from pywebgpu.torch_api import _jit_internal as _jit_internal
 from pywebgpu.torch_api import _ops as _ops

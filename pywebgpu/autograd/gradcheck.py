@@ -14,6 +14,7 @@ from pywebgpu.support import closed_types
 from pywebgpu.tensor import create, functions, gradient
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.create import tensor as make
+from pywebgpu.tensor.limits import finfo
 
 if TYPE_CHECKING:
     from pywebgpu.tensor.tensor import Tensor
@@ -214,7 +215,7 @@ def _check_backward(
                 ]
                 _compare(expected, first[place], number, at, part, wanted[place], check)
             for one, other in zip(first, second, strict=True):
-                _compare_again(one, other, check)
+                _compare_again(one, other, check, finfo(output.dtype).eps)
 
 
 def _part(value: Any, part: str, *, is_complex: bool) -> complex:
@@ -240,9 +241,10 @@ def _compare(
                 )
 
 
-def _compare_again(first: Rows, second: Rows, check: _Check) -> None:
+def _compare_again(first: Rows, second: Rows, check: _Check, eps: float) -> None:
+    """Raises GradcheckError for what rounding does not explain: a second walk may be fused in another way."""
     for row, other in zip(first, second, strict=True):
-        if any(abs(a - b) > check.nondet_tol for a, b in zip(row, other, strict=True)):
+        if any(abs(a - b) > check.nondet_tol + 8 * eps * abs(a) for a, b in zip(row, other, strict=True)):
             raise GradcheckError(NOT_SAME.format(check.nondet_tol))
 
 

@@ -6,6 +6,7 @@ advanced part (index tensors, lists, masks), which reads or writes rows of that 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from pywebgpu.tensor.types import Index, Operand, Part
 
 _PLAIN = frozenset((int, type(None)))
+BYTES = "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead."
 LEGACY_LENGTH = 32  # torch reads a shorter list that holds sequences as a tuple
 
 
@@ -226,6 +228,7 @@ def _item(x: TensorBase, item: object) -> Part:
             f"(got {type(item).__name__})"
         )
     if node.spec.dtype is dtypes.uint8:  # As torch: a mask.
+        warnings.warn(BYTES, stacklevel=4)
         return arithmetic.cast(node, dtypes.bool_)
     if node.spec.dtype not in (dtypes.int64, dtypes.int32, dtypes.bool_):
         raise RangeError("tensors used as indices must be long, int, byte or bool tensors")

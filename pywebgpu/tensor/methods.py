@@ -98,7 +98,9 @@ def operator(function: Callable[[Any, Any], Node]) -> Binary:
         try:
             found = operand(self, other)
         except NoOperandError:
-            return NotImplemented  # type: ignore[no-any-return]
+            if not from_data.is_array(other):
+                return NotImplemented  # type: ignore[no-any-return]
+            found = from_data.from_array(other, None, device)  # As PyTorch's operators take them; its functions do not.
         except OnHostError:
             return method(beside(self, other), other)
         if used.autocast is not None and thread_state.autocast:
@@ -106,6 +108,22 @@ def operator(function: Callable[[Any, Any], Node]) -> Binary:
         return kept(self._new(function(self._node, found), self._storage.device), self, other)
 
     return named(method, function)
+
+
+def with_arrays(method: Callable[P, R]) -> Callable[P, R]:
+    """A write in place as an operator, which takes NumPy's arrays: the method of its name does not."""
+
+    @functools.wraps(method)
+    def written(self: Any, other: Any) -> Any:
+        try:
+            return method(self, other)  # type: ignore[call-arg]
+        except NoOperandError:
+            if not from_data.is_array(other):
+                raise
+            array = self._new(from_data.from_array(other, None, self._storage.device), self._storage.device)
+            return method(self, array)  # type: ignore[call-arg]
+
+    return written  # type: ignore[return-value]
 
 
 def reflected(function: Callable[[Any, Any], Node]) -> Binary:
@@ -150,7 +168,7 @@ def operand(self: TensorBase, other: object) -> NodeOperand:
     if isinstance(other, NUMBERS):
         return other
     if from_data.is_array(other) and getattr(other, "ndim", True):
-        return from_data.from_array(other, None, self._storage.device)
+        raise NoOperandError(f"argument 'other' must be Tensor, not {type(other).__module__}.{type(other).__name__}")
     if isinstance(other, complex) or str(getattr(other, "dtype", "")).startswith("complex"):
         found: Node = arithmetic.parts().beside(complex(other), self.dtype)  # type: ignore[call-overload]
         return found

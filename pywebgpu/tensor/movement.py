@@ -380,7 +380,9 @@ class MovementMethods(TensorBase):
             raise ShapeError(
                 f"maximum size for tensor at dimension {at} is {self.shape[at] if self.ndim else 1} but size is {size}"
             )
-        if step <= 0 or size < 0:
+        if size < 0:
+            raise ShapeError(f"size is {size} but must be >= 0")
+        if step <= 0:
             raise ShapeError(f"step is {step} but must be > 0")
         return self._view(movement.window, axis=at, size=size, step=step, dilation=1)
 
@@ -412,6 +414,8 @@ class MovementMethods(TensorBase):
 
     def fliplr(self) -> Tensor:
         """The order of columns reversed."""
+        if self.ndim < 2:
+            raise ShapeError("Input must be >= 2-d.")
         return self.flip(1)
 
     def flipud(self) -> Tensor:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from importlib import import_module
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Self, SupportsIndex
+from typing import TYPE_CHECKING, Any, NoReturn, Self, SupportsIndex
 
 from pywebgpu import devices, dtypes
 from pywebgpu.autodiff import grad_mode
@@ -22,7 +22,7 @@ from pywebgpu.tensor import dispatch, from_data
 from pywebgpu.tensor import gradient as walk
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.gather_scatter import GatherScatterMethods
-from pywebgpu.tensor.methods import later, operator, reflected
+from pywebgpu.tensor.methods import later, operator, reflected, with_arrays
 from pywebgpu.tensor.random_inplace import RandomMethods
 from pywebgpu.tensor.reshaping import ReshapingMethods
 from pywebgpu.tensor.size import as_tuple
@@ -210,12 +210,16 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
     __lt__, __le__, __gt__, __ge__ = _compare(ops.lt), _compare(ops.le), _compare(ops.gt), _compare(ops.ge)
     __neg__, __pos__, __abs__ = ReshapingMethods.neg, ReshapingMethods.positive, ReshapingMethods.abs
     __invert__ = ReshapingMethods.bitwise_not
-    __iadd__, __isub__, __imul__ = ReshapingMethods.add_, ReshapingMethods.sub_, ReshapingMethods.mul_
-    __itruediv__, __ifloordiv__ = ReshapingMethods.div_, ReshapingMethods.floor_divide_
-    __imod__, __ipow__ = ReshapingMethods.remainder_, ReshapingMethods.pow_
+    __iadd__, __isub__ = with_arrays(ReshapingMethods.add_), with_arrays(ReshapingMethods.sub_)
+    __imul__, __itruediv__ = with_arrays(ReshapingMethods.mul_), with_arrays(ReshapingMethods.div_)
+    __ifloordiv__, __imod__ = with_arrays(ReshapingMethods.floor_divide_), with_arrays(ReshapingMethods.remainder_)
+    __ipow__ = with_arrays(ReshapingMethods.pow_)
     __iand__, __ior__ = ReshapingMethods.bitwise_and_, ReshapingMethods.bitwise_or_
     __ixor__ = ReshapingMethods.bitwise_xor_
     __ilshift__, __irshift__ = ReshapingMethods.bitwise_left_shift_, ReshapingMethods.bitwise_right_shift_
+
+    def __delitem__(self, key: object) -> NoReturn:
+        raise TypeError("Tensor does not support deleting items")
 
     def __matmul__(self, other: object) -> Tensor:
         return self.matmul(other) if isinstance(other, Tensor) else NotImplemented

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NoReturn
 
 from pywebgpu.amp import autocast_mode
 from pywebgpu.autodiff import grad_mode
@@ -264,6 +264,21 @@ class _Called(Function):
         return (*leaves, None)
 
 
+class _Refused:
+    """An operator of quantised models, with its overloads, that can be had and not called."""
+
+    def __init__(self, name: str) -> None:
+        self.__name__ = name
+
+    def __getattr__(self, overload: str) -> _Refused:
+        if overload.startswith("__"):
+            raise AttributeError(overload)
+        return self
+
+    def __call__(self, *args: Any, **options: Any) -> NoReturn:
+        raise NotImplementedError(f"torch.ops.quantized_decomposed.{self.__name__}: models are not quantised here")
+
+
 class _OpNamespace:
     """The operators of a namespace."""
 
@@ -282,6 +297,8 @@ class _OpNamespace:
                 packets[name] = import_module("pywebgpu.torch_api.aten").find(name)
         if name in packets:
             return packets[name]
+        if self.__dict__.get("name") == "quantized_decomposed":  # Of torch.ao: they can be named, and not called.
+            return _Refused(name)
         raise AttributeError(f"'_OpNamespace' '{self.__dict__.get('name')}' object has no attribute '{name}'")
 
     def __dir__(self) -> list[str]:

@@ -8,7 +8,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Sequence
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 from pywebgpu import devices
 from pywebgpu.nn.parameter import Parameter
@@ -71,6 +71,11 @@ def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = Fal
 def _element_size(dtype: Any) -> int:
     """The bytes of an element."""
     return int(dtype.itemsize)
+
+
+def _rebuild_tensor(storage: Any, storage_offset: int, size: Sequence[int], stride: Sequence[int]) -> NoReturn:
+    """A tensor of a typed storage, by which old pickles name their parts."""
+    raise NotImplementedError("torch._utils._rebuild_tensor: a typed storage is not here: use torch.load")
 
 
 def _rebuild_parameter(data: Tensor, requires_grad: bool, backward_hooks: object) -> Parameter:

@@ -1,6 +1,15 @@
 """Names of the torch namespace that few programs use, and the modules that have them: a page loads this when asked."""
 
 _HOMES = {
+    "pywebgpu.amp.autocast_mode": """
+        clear_autocast_cache get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype is_autocast_cache_enabled
+        is_autocast_cpu_enabled is_autocast_enabled set_autocast_cache_enabled set_autocast_cpu_dtype
+        set_autocast_cpu_enabled set_autocast_dtype set_autocast_enabled set_autocast_gpu_dtype
+    """,
+    "pywebgpu.autograd.anomaly": "is_anomaly_check_nan_enabled is_anomaly_enabled set_anomaly_enabled",
+    "pywebgpu.inspector": "explain visualize",
+    "pywebgpu.io.saving": "save_async",
+    "pywebgpu.tensor.show": "get_printoptions printoptions set_printoptions",
     "pywebgpu.torch_api.accelerator": "get_device_module",
     "pywebgpu.amp": "GradScaler",
     "pywebgpu.torch_api.cuda": "AcceleratorError Event OutOfMemoryError Stream",

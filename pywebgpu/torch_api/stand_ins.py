@@ -69,6 +69,8 @@ INSIDE = {
     "_C": "_distributed_c10d _functorch _nn _profiler",
     "_dynamo": "_trace_wrapped_higher_order_op decorators eval_frame exc external_utils trace_rules utils "
     "test_case",
+    "functorch": "experimental",
+    "functorch.experimental": "control_flow",
     "_functorch": "eager_transforms make_functional utils vmap",
     "_higher_order_ops": "cond invoke_subgraph",
     "_inductor": "config test_case utils",

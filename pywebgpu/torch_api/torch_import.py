@@ -82,7 +82,7 @@ class _Finder(importlib.abc.MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        if not fullname.startswith("torch.") and fullname != "functorch":  # PyTorch brings both.
+        if not fullname.startswith(("torch.", "functorch.")) and fullname != "functorch":  # PyTorch brings both.
             return None
         found = stand_ins.module(fullname.removeprefix("torch."))
         return None if found is None else importlib.machinery.ModuleSpec(fullname, lazy.AliasLoader(found))

@@ -30,8 +30,7 @@ MADE: dict[str, Callable[[], torch.Tensor]] = {
     "in a list": lambda: torch.tensor([np.float64(0.5), 1]),
     "arrays in a list": lambda: torch.tensor([ARRAY, ARRAY]),
     "times": lambda: torch.ones(3) * ARRAY,
-    "times it": lambda: ARRAY * torch.ones(3),
-    "where": lambda: torch.where(torch.ones(3) > 0, ARRAY, 0.0),
+    "in place": lambda: torch.ones(3).__iadd__(ARRAY),
     "collated": lambda: torch.utils.data.default_collate([ARRAY, ARRAY]),
 }
 
@@ -78,3 +77,18 @@ def test_sizes_of_numpy_are_those_of_python_from_then_on() -> None:
     for tensor in (*found, *again):
         assert {type(size) for size in tensor._node.spec.shape} == {int}
     assert {type(size) for size in graph.spec_of((np.int64(1907),), torch.float32).shape} == {int}
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: ARRAY * torch.ones(3),
+        lambda: torch.where(torch.ones(3) > 0, ARRAY, 0.0),
+        lambda: torch.add(torch.ones(3), ARRAY),
+        lambda: torch.ones(3).mul(ARRAY),
+        lambda: torch.eq(torch.ones(3), ARRAY),
+    ],
+)
+def test_functions_refuse_arrays_as_pytorchs_do(call: Callable[[], torch.Tensor]) -> None:
+    with pytest.raises(TypeError):
+        call()
