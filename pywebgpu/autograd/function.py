@@ -78,7 +78,7 @@ class _Saved:
 
     def __init__(self, tensor: Tensor) -> None:
         self.held: Tensor | None = tensor
-        self.version, self.node = tensor._storage.version, tensor._node
+        self.version, self.node = tensor._storage.counted, tensor._node
         self.device = tensor._storage.device
         self.output: weakref.ref[Node] | None = None
         self.index = 0  # of the output

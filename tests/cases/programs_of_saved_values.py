@@ -111,3 +111,29 @@ def saved_values_may_be_written(torch, x, say):
     c = b.sin()
     b.mul_(3)
     attempt(say, lambda: c.sum().backward())
+
+
+@program
+def what_was_written_through_data_before_is_saved_as_it_is(torch, x, say):
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, a):
+            ctx.save_for_backward(a)
+            return a * a
+
+        @staticmethod
+        def backward(ctx, grad):
+            return 2 * grad * ctx.saved_tensors[0]
+
+    a = x(3)
+    a.data.fill_(2.0)
+    a.requires_grad_()
+    Square.apply(a).sum().backward()
+    say(a.grad)
+    b = (a * 1).sum(0, keepdim=True)
+    c = Square.apply(b)
+    b.add_(1)
+    try:
+        c.backward()
+    except RuntimeError as error:
+        say("is at version 1; expected version 0" in str(error))
