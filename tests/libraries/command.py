@@ -101,7 +101,9 @@ def printed(python: Path, script: str, path: Sequence[Path], *command: str) -> t
     threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
     paths = os.pathsep.join(str(part) for part in (*path, ROOT / "tests" / "scripts"))
     environment = os.environ | offline | threads | {"PYTHONPATH": paths, "PYTHONWARNINGS": "ignore"}
-    environment |= {"PYTHONPYCACHEPREFIX": ""} | {"MPLBACKEND": "agg", "TQDM_DISABLE": "1", "CUDA_VISIBLE_DEVICES": ""}
+    environment |= {"PYTHONPYCACHEPREFIX": ""} | {"MPLBACKEND": "agg", "TQDM_DISABLE": "1"}
+    if command[-1:] != ("webgpu",):
+        environment["CUDA_VISIBLE_DEVICES"] = ""
     start = time.monotonic()
     try:
         done = subprocess.run(

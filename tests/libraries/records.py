@@ -8,7 +8,7 @@ from dataclasses import dataclass
 _COMMON = (
     "numpy==2.4.6 scipy==1.17.1 scikit-learn==1.9.1 pandas==3.1.1 pillow==13.0.0 regex requests tqdm pyyaml packaging "
     "filelock huggingface_hub==2.4.0 fsspec psutil sympy networkx jinja2 typing_extensions matplotlib "
-    "importlib_metadata setuptools"
+    "importlib_metadata setuptools wgpu>=0.32,<0.33"
 )
 COMMON = _COMMON.split()
 
@@ -56,7 +56,11 @@ LIBRARIES = (
         "torch_geometric", ">=2.8.1,<2.9", "xxhash pyparsing aiohttp", advice="Drawing of neighbours needs pyg-lib."
     ),
     Library("e3nn", ">=0.6,<0.7", "opt_einsum opt_einsum_fx==0.1.4", advice="Its gates have constants that it draws."),
-    Library("torchdiffeq", ">=0.2.5,<0.3"),
+    Library(
+        "torchdiffeq",
+        ">=0.2.5,<0.3",
+        advice="Gradients through the steps of adaptive solvers raise: use odeint_adjoint, or a method of fixed steps.",
+    ),
     Library("kornia", ">=0.9,<0.10", "kornia_rs"),
     Library("pytorch-metric-learning", ">=2.9,<2.10"),
     Library("pytorch-ignite", ">=0.5.5,<0.6", scripts=("use_ignite",)),
