@@ -102,7 +102,7 @@ def test_what_was_read_stays(device: str) -> None:
     arrays: list[Any] = []
     for _ in range(4):
         x += 1
-        arrays.append(x.numpy())
+        arrays.append(x.numpy().copy())  # On device cpu an array shows what is there now.
     assert [array.tolist() for array in arrays] == [[at + 1.0, at + 2.0, at + 3.0, at + 4.0] for at in range(4)]
 
 
