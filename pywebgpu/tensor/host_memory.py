@@ -12,6 +12,7 @@ from pywebgpu import devices, dtypes
 from pywebgpu.dtypes import DType
 from pywebgpu.ir.graph import Spec
 from pywebgpu.runtime import fixed_memory
+from pywebgpu.step_capture import capture
 from pywebgpu.tensor import copies, from_data
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.layout import strides_of
@@ -86,6 +87,7 @@ def address_of(storage: Storage) -> Any:
     if not device.has_values or 0 in storage.node.spec.shape:
         return 0
     if can_share(device):
+        capture.leave("it asks where a tensor lies in memory")
         return fixed_memory.address(storage)
     return DeviceAddress(id(storage))
 
