@@ -57,6 +57,7 @@ _attention = {"cudnn": False, "flash": False, "math": True, "mem_efficient": Fal
 for _kind in _attention:
     setattr(cuda, f"enable_{_kind}_sdp", partial(_attention.__setitem__, _kind))
     setattr(cuda, f"{_kind}_sdp_enabled", partial(_attention.__getitem__, _kind))
+cpu = Backend(get_cpu_capability=lambda: "DEFAULT")  # PyTorch's word where it has no kernels for vectors.
 quantized = Backend(engine="none", supported_engines=["none"])
 mps, mkl, mkldnn, openmp, xeon = Backend(), Backend(), Backend(), Backend(), Backend()
 

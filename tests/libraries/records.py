@@ -51,6 +51,7 @@ LIBRARIES = (
     Library("tensordict", ">=0.15,<0.16", "pyvers orjson cloudpickle"),
     Library("fastai", ">=2.8.12,<2.9", "fastcore==2.2.41 fastprogress<1.1 fasttransform plum-dispatch<2.10 beartype"),
     Library("einops", ">=0.8.2,<0.9", webgpu=True),
+    Library("torchvision", "==0.29.1"),
     Library("timm", ">=1.0.31,<1.1", "torchvision==0.29.1"),
     Library(
         "torch_geometric", ">=2.8.1,<2.9", "xxhash pyparsing aiohttp", advice="Drawing of neighbours needs pyg-lib."
