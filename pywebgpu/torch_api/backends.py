@@ -26,11 +26,6 @@ class Backend:
     def __init__(self, **switches: Any) -> None:
         self.__dict__.update(switches)
 
-    def __setattr__(self, name: str, value: object) -> None:
-        if flags_frozen() and not name.startswith("__"):  # Importing it as a module sets such.
-            raise RuntimeError(f"not allowed to set {name} after disable_global_flags; please use flags() instead")
-        super().__setattr__(name, value)
-
     def is_available(self) -> bool:
         return False
 
@@ -51,7 +46,16 @@ class Backend:
             self.__dict__.update(before)
 
 
-cudnn = Backend(deterministic=True, benchmark=False, enabled=False, allow_tf32=False)
+class _Bracketed(Backend):
+    """One whose switches disable_global_flags holds to `flags`, as PyTorch has it of these two."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if flags_frozen() and not name.startswith("__"):  # Importing it as a module sets such.
+            raise RuntimeError(f"not allowed to set {name} after disable_global_flags; please use flags() instead")
+        super().__setattr__(name, value)
+
+
+cudnn = _Bracketed(deterministic=True, benchmark=False, enabled=False, allow_tf32=False)
 cuda = Backend(matmul=Backend(allow_tf32=False, allow_fp16_reduced_precision_reduction=False))
 _attention = {"cudnn": False, "flash": False, "math": True, "mem_efficient": False}
 for _kind in _attention:
@@ -59,7 +63,7 @@ for _kind in _attention:
     setattr(cuda, f"{_kind}_sdp_enabled", partial(_attention.__getitem__, _kind))
 cpu = Backend(get_cpu_capability=lambda: "DEFAULT")  # PyTorch's word where it has no kernels for vectors.
 quantized = Backend(engine="none", supported_engines=["none"])
-mps, mkl, mkldnn, openmp, xeon = Backend(), Backend(), Backend(), Backend(), Backend()
+mps, mkl, mkldnn, openmp, xeon = Backend(), Backend(), _Bracketed(), Backend(), Backend()
 
 
 # Switches of the torch namespace itself. Results are deterministic always, and threads are the host's own business.
