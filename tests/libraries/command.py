@@ -18,7 +18,7 @@ import subprocess
 import sys
 import time
 import venv
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -59,21 +59,30 @@ def cache() -> Path:
     return Path(os.environ.get("PYWEBGPU_LIBRARIES") or home / "pywebgpu" / "libraries")
 
 
-def prepare(libraries: Iterable[Library]) -> Path:
+def prepare(libraries: Sequence[Library]) -> Path:
     """Installs what is not there yet; returns the environment's Python."""
     folder = cache()
     python = folder / "bin" / "python"
     if not python.exists():
         venv.create(folder, with_pip=True)
         pip(python, COMMON)
-    wanted = [f"{library.name}{library.versions}" for library in libraries]
+    shared = [library for library in libraries if not library.alone.startswith(library.name)]
+    wanted = [f"{library.name}{library.versions}" for library in shared]
     wanted += [name for library in libraries for name in library.needs.split()]
     noted = folder / "installed.json"
     known = set(json.loads(noted.read_text())) if noted.exists() else set()
     if missing := sorted(set(wanted) - known):
         pip(python, ["--no-deps", *missing])
         noted.write_text(json.dumps(sorted(known | set(missing))))
+    for library in libraries:
+        if library.alone and not alone(library).exists():
+            pip(python, ["--no-deps", "--target", str(alone(library)), *library.alone.split()])
     return python
+
+
+def alone(library: Library) -> Path:
+    """The folder of what one library sees."""
+    return cache() / "alone" / library.name
 
 
 def pip(python: Path, names: Sequence[str]) -> None:
@@ -130,7 +139,7 @@ def by_pytorch(python: Path, library: Library, script: str) -> tuple[list[str], 
     if path.exists():
         lines, raised, seconds = json.loads(path.read_text())
         return lines, raised, seconds
-    printing = printed(python, script, [lent()])
+    printing = printed(python, script, [lent(), alone(library)])
     if not printing[1]:
         path.parent.mkdir(exist_ok=True)
         path.write_text(json.dumps(printing))
@@ -154,7 +163,7 @@ def tried(python: Path, library: Library, script: str, device: str, *, verbose: 
     """A script under PyTorch and here."""
     wanted, broken, theirs = by_pytorch(python, library, script)
     command = ("-m", "pywebgpu", "run", "--device", device)
-    lines, raised, ours = printed(python, script, [ROOT], *command)
+    lines, raised, ours = printed(python, script, [ROOT, alone(library)], *command)
     version = metadata_version(python, library.name)
     if broken:
         error = f"PyTorch: {broken.splitlines()[-1]}"
@@ -172,10 +181,14 @@ def tried(python: Path, library: Library, script: str, device: str, *, verbose: 
 
 
 def metadata_version(python: Path, name: str) -> str:
-    found = [
-        path.name.split("-")[1] for path in python.parents[1].glob(f"lib/*/site-packages/{_stem(name)}-*.dist-info")
-    ]
+    found = [path.name.split("-")[1] for path in _installed(python, name)]
     return found[0].removesuffix(".dist") if found else "?"
+
+
+def _installed(python: Path, name: str) -> Iterator[Path]:
+    pattern = f"{_stem(name)}-*.dist-info"
+    yield from python.parents[1].glob(f"lib/*/site-packages/{pattern}")
+    yield from (cache() / "alone").glob(f"*/{pattern}")
 
 
 def _stem(name: str) -> str:

@@ -15,7 +15,7 @@ COMMON = _COMMON.split()
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """A distribution, without what it depends on.
+    """A distribution, without what it depends on. alone: what its scripts alone see, since others look for it.
 
     versions: those that are installed. needs: pure distributions besides COMMON. scripts: its programs in scripts/,
     `use_` and its name if empty: a script of the library's own name would hide it. advice: where a part fails.
@@ -25,6 +25,7 @@ class Library:
     versions: str
     needs: str = ""
     scripts: tuple[str, ...] = ()
+    alone: str = ""
     webgpu: bool = False
     advice: str = ""
 
@@ -51,8 +52,8 @@ LIBRARIES = (
     Library("tensordict", ">=0.15,<0.16", "pyvers orjson cloudpickle"),
     Library("fastai", ">=2.8.12,<2.9", "fastcore==2.2.41 fastprogress<1.1 fasttransform plum-dispatch<2.10 beartype"),
     Library("einops", ">=0.8.2,<0.9", webgpu=True),
-    Library("torchvision", "==0.29.1"),
-    Library("timm", ">=1.0.31,<1.1", "torchvision==0.29.1"),
+    Library("torchvision", "==0.29.1", alone="torchvision==0.29.1"),
+    Library("timm", ">=1.0.31,<1.1", alone="torchvision==0.29.1"),
     Library(
         "torch_geometric", ">=2.8.1,<2.9", "xxhash pyparsing aiohttp", advice="Drawing of neighbours needs pyg-lib."
     ),
