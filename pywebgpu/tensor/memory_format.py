@@ -39,7 +39,10 @@ FORMATTED = dict.fromkeys(
 ) | dict.fromkeys(("conv", "conv_transpose", "avg_pool", "adaptive_avg_pool", "lp_pool"), (4,))  # fmt: skip
 LIKE_FIRST = frozenset(("sort", "argsort", "diff", "normalize", "local_response_norm", "glu"))
 # Functions whose result is row-major in any case.
-ROW_MAJOR = frozenset(("logsigmoid", "rrelu", "linear", "cross_entropy", "embedding", "scaled_dot_product_attention"))
+ROW_MAJOR = frozenset(
+    ("logsigmoid", "rrelu", "linear", "cross_entropy", "embedding", "scaled_dot_product_attention")
+    + ("index_fill", "masked_fill", "masked_scatter", "tril", "triu")
+)
 
 
 def kept(made: TensorBase, first: object, second: object = None, *others: object) -> Tensor:
