@@ -169,7 +169,7 @@ def _surface() -> dict[str, _Any]:
 globals().update(_surface())
 
 if _lazy.FacadeFinder not in _sys.meta_path:
-    _sys.meta_path.append(_lazy.FacadeFinder)
+    _sys.meta_path.insert(_sys.meta_path.index(_PathFinder) + 1, _lazy.FacadeFinder)
 
 if _settings.profile:
     _import_module("pywebgpu.profiler.process").start(_settings.profile)

@@ -4,10 +4,10 @@ What a program never names it does not load: that is Python's time at its start,
 """
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module, reload, util
 from importlib.abc import Loader
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
 from threading import RLock
 from types import ModuleType
 from typing import Any
@@ -59,7 +59,8 @@ def names(
     def find(name: str) -> Any:
         home = homes.get(name)
         if home is None:
-            other = elsewhere(name) if elsewhere else None
+            file = _file(module, name)
+            other = file or (elsewhere(name) if elsewhere else None)
             return absent(package)(name) if other is None else other
         found = getattr(import_module(f"{package}.{home}"), name)
         setattr(module, name, found)  # From now on it is found without this function.
@@ -76,11 +77,20 @@ def absent(package: str) -> Callable[[str], Any]:
 
     def find(name: str) -> object:
         if not name.startswith("__"):
+            if (file := _file(sys.modules[package], name)) is not None:
+                return file
             path = package.removeprefix("pywebgpu").removeprefix(".torch_api").removeprefix(".")
             return import_module("pywebgpu.torch_api.absent").find(path, name)
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     return find
+
+
+def _file(package: ModuleType, name: str) -> ModuleType | None:
+    """A file of a package: `from package import file` asks the package for it before it imports it."""
+    whole = f"{package.__name__}.{name}"
+    is_file = PathFinder.find_spec(whole, _own_dict(package).get("__path__", ())) is not None
+    return import_module(whole) if is_file else None
 
 
 class LateModule(ModuleType):
@@ -137,14 +147,20 @@ class AliasLoader(Loader):
 
 
 class FacadeFinder:
-    """The last of all finders: `cuda` and `doctor` below pywebgpu are modules of these folders."""
+    """Asked after the finder of files: `cuda` and `doctor` below pywebgpu are modules of these folders."""
 
     FOLDERS = "torch_api", "cli"
 
     @staticmethod
-    def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+    def find_spec(name: str, path: Sequence[str] | None = None, target: object = None) -> ModuleSpec | None:
         package, _, last = name.rpartition(".")
-        for folder in FacadeFinder.FOLDERS if package == "pywebgpu" else ():
-            if util.find_spec(f"pywebgpu.{folder}.{last}") is not None:
+        if package != "pywebgpu" or last in FacadeFinder.FOLDERS:
+            return None
+        for folder in FacadeFinder.FOLDERS:
+            try:
+                spec = util.find_spec(f"pywebgpu.{folder}.{last}")
+            except ModuleNotFoundError:  # A page has no folder cli.
+                spec = None
+            if spec is not None:
                 return ModuleSpec(name, AliasLoader(import_module(f"pywebgpu.{folder}.{last}")))
-        return None
+        return PathFinder.find_spec(name, path)  # A page may have fetched it meanwhile.

@@ -7,7 +7,9 @@ import importlib.util
 import io
 import json
 import lzma
+import os
 import re
+import subprocess
 import symtable
 import sys
 import threading
@@ -29,7 +31,7 @@ parts = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(parts)
 BLOCKS = ("body", "orelse", "handlers", "finalbody")
 USES = (ast.Name, ast.Constant)
-DOWNLOAD = 310_500  # bytes that the Train tab may load besides Pyodide
+DOWNLOAD = 313_000  # bytes that the Train tab may load besides Pyodide
 # Modules of the other tabs, of the first view, and of what is looked at when it is opened.
 LAZY = (
     *("editor", "files", "gallery", "interplay", "sharing", "terminal", "widgets"),
@@ -187,6 +189,64 @@ def test_rest_of_the_library_comes_when_it_is_imported(
     with pytest.raises(ModuleNotFoundError):
         importlib.import_module("library.nowhere")
     assert asked == ["rest.xz"]
+
+
+# Imports what a page gets at once, trains and writes a character; says which other files of the library it asks for.
+TRAINING = """
+import importlib, json, sys
+from importlib.machinery import PathFinder
+from pathlib import Path
+
+folder, root, family = sys.argv[1:]
+asked = []
+
+class Rest:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name.startswith("pywebgpu."):
+            asked.append(name)
+            return PathFinder.find_spec(name, [str(Path(root, *name.split(".")[:-1]))])
+
+sys.path.insert(0, folder)
+sys.meta_path.append(Rest)
+for file in sorted(Path(folder, "pywebgpu").rglob("*.py")):
+    name = ".".join(file.relative_to(folder).with_suffix("").parts).removesuffix(".__init__")
+    if name not in ("pywebgpu.devices.bridged", "pywebgpu.devices.js_modules"):  # They import what only a page has.
+        importlib.import_module(name)
+torch = importlib.import_module("pywebgpu")
+torch.webgpu  # It opens the device of a page.
+torch.set_default_device("null")
+first_kernels = importlib.import_module("pywebgpu.hosts.first_kernels")
+first_kernels.main(folder, str(Path(root, "web", "sizes.json")), family)
+print(json.dumps(asked))
+"""
+# What the device needs on which it trains there, and not in a page.
+OF_NULL = ("hosts.first_kernels", "devices.null", "devices.pool")
+
+
+STAGED = "products on an NVIDIA GPU are staged in shared memory, by files that a page fetches with all others"
+FAMILIES = [
+    pytest.param(family, marks=[pytest.mark.xfail(reason=STAGED, strict=True)] if family == "nvidia" else [])
+    for family in first_kernels.FAMILIES
+]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_training_asks_for_no_other_file(
+    family: str, pages: site.Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stripping, "bare", lambda name, content: content)
+    for name, content in pages._training(later=False).items():
+        file = tmp_path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
+    words = [sys.executable, "-c", TRAINING, str(tmp_path), str(ROOT), family]
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("PY")}
+    environment = inherited | {"PYWEBGPU_CACHE": ""}
+    run = subprocess.run(words, check=False, capture_output=True, cwd=tmp_path, env=environment, text=True)
+    assert run.returncode == 0, run.stderr
+    asked = [name.removeprefix("pywebgpu.") for name in json.loads(run.stdout.splitlines()[-1])]
+    assert [name for name in asked if not name.startswith(OF_NULL)] == []
 
 
 @pytest.mark.long("parses every file four times")
