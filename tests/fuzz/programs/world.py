@@ -7,6 +7,7 @@ import contextlib
 import decimal
 import functools
 import gc
+import importlib
 import io
 import linecache
 import logging
@@ -225,6 +226,8 @@ def _put_back(torch: Any, program: Program) -> Callable[[], None]:
         torch.set_default_device(device)
         torch.set_default_dtype(dtype)
         torch.autograd.set_detect_anomaly(False)
+        for hooks in _hooks_of_optimizers(torch):
+            hooks.clear()
         os.chdir(folder)
         sys.setrecursionlimit(limit)
         (gc.enable if collects else gc.disable)()
@@ -246,6 +249,14 @@ def _put_back(torch: Any, program: Program) -> Callable[[], None]:
             _restore(thing, before)
 
     return put_back
+
+
+def _hooks_of_optimizers(torch: Any) -> list[dict[int, Any]]:
+    """Those that all optimizers of a library call."""
+    module = importlib.import_module(f"{torch.__name__}.optim.optimizer")
+    if torch is pywebgpu:
+        return [*module.everywhere.values()]
+    return [module._global_optimizer_pre_hooks, module._global_optimizer_post_hooks]
 
 
 def _settings() -> list[Callable[[], object]]:
