@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from math import inf, prod
 
+from pywebgpu.compiler.memory_plan import ALIGNMENT
 from pywebgpu.compiler.pipeline import Graph, Pass, Property
 from pywebgpu.compiler.program import Dispatch, Program, Slot
 from pywebgpu.compiler.schedule import Schedule
@@ -32,10 +33,11 @@ from pywebgpu.ir.graph import (
     Structural,
 )
 from pywebgpu.ir.walk import base, toposort
+from pywebgpu.kernels import windows
 from pywebgpu.kernels.access import is_free, is_view
 from pywebgpu.kernels.kernel import Kernel, Limits
 from pywebgpu.kernels.templates import Claims
-from pywebgpu.ops import complex_parts
+from pywebgpu.ops import complex_parts, pointwise
 
 _COMPLEX_ENDS = (complex_parts.complex_, complex_parts.real, complex_parts.imag)
 _SHARED = re.compile(r"var<workgroup> \w+: (?:array<)+(?:vec(\d)<|atomic<)?\w+>?((?:, \d+>)+);")
@@ -90,7 +92,7 @@ class GraphVerifier:
 
 
 def _is_complex_inside(node: Node) -> bool:
-    if node.op in _COMPLEX_ENDS:
+    if node.op in _COMPLEX_ENDS or node.op is pointwise.copy:  # A root that is a leaf, or wanted twice, is copied.
         return False
     return node.spec.dtype.part is not None or any(source.spec.dtype.part is not None for source in node.inputs)
 
@@ -147,7 +149,7 @@ def check_program(program: Program, owning: Sequence[int], limits: Limits) -> No
 
     owning: by slot, the one that has its memory: of parts of a value, and of windows, the whole one.
     """
-    memory = _Memory(program, owning)
+    memory = _Memory(program, owning, min(ALIGNMENT, windows.nbytes(limits)))
     for number, step in enumerate(program.steps):
         assert isinstance(step, Dispatch)
         kernel = program.kernels[step.kernel]
@@ -195,8 +197,8 @@ def _check_bound(name: str, bound: list[tuple[Slot, bool]]) -> None:
 class _Memory:
     """Which value's bytes lie in each range of each buffer, as the steps run."""
 
-    def __init__(self, program: Program, owning: Sequence[int]) -> None:
-        self._program, self._owning = program, owning
+    def __init__(self, program: Program, owning: Sequence[int], alignment: int) -> None:
+        self._program, self._owning, self._alignment = program, owning, alignment
         self._ranges: list[list[tuple[int, int, int]]] = [[] for _ in program.sizes]  # start, end, owner; apart
         self._parts: dict[int, list[int]] = {}  # of an owner
         for slot, owner in enumerate(owning):
@@ -231,7 +233,7 @@ class _Memory:
     def _place(self, slot: int) -> tuple[int, int, int]:
         place = self._program.slots[slot]
         start = place.offset or 0
-        _require(start % 256 == 0, f"v{slot} cannot be bound at byte {start}")
+        _require(start % self._alignment == 0, f"v{slot} cannot be bound at byte {start}")
         fits = start + place.nbytes <= self._program.sizes[place.buffer]
         _require(fits, f"v{slot} of {place.nbytes} bytes at {start} is larger than its buffer")
         return place.buffer, start, start + place.nbytes

@@ -204,12 +204,15 @@ def _fix(storage: Storage) -> None:
         storage.settle(storage.node)
     node = executor.force(storage)
     if not (node.buffer.may_be_written and device.is_owned(node.buffer)):  # Others have it, or a part of it.
-        storage.replace(pointwise.copy(node))
-        storage.wait()
-        node = executor.force(storage)
+        if getattr(node, "storage", lambda: None)() is storage:  # Histories of tensors hang on the node: it stays.
+            node.buffer = device.hold(node.buffer.handle.copy())
+        else:
+            storage.replace(pointwise.copy(node))
+            storage.wait()
+            node = executor.force(storage)
+        storage.settle(node)
     if not node.requires:  # What is known of its numbers others may change.
-        storage.replace(graph.data(node.spec, node.buffer))
-        storage.settle(storage.node)
+        node.op, node.inputs, node.attrs = graph.DATA, (), graph.NO_ATTRS
     array = node.buffer.handle
     storage.memory = array.copy() if array.nbytes <= SMALL else array
     storage.__class__ = FixedStorage

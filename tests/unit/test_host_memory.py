@@ -329,3 +329,20 @@ def test_memory_of_devices_has_no_address(device: str) -> None:
     ):
         with pytest.raises((TypeError, ctypes.ArgumentError)):
             use(pointer)
+
+
+@pytest.mark.parametrize("size", [3, 300])
+def test_a_look_at_the_values_leaves_gradients(size: int) -> None:
+    """Of a leaf, of what was computed, and of what func.grad differentiates by."""
+    for make in (lambda: torch.ones(size, size), lambda: torch.ones(size, size) * 1, lambda: torch.rand(size, size)):
+        leaf = make().requires_grad_()
+        loss = (leaf * 2).sum()
+        leaf.detach().numpy()
+        assert torch.autograd.grad(loss, leaf)[0].unique().tolist() == [2.0]
+
+        def looked(x: Any) -> Any:
+            total = (x * 3).sum()
+            x.detach().numpy()
+            return total
+
+        assert torch.func.grad(looked)(make()).unique().tolist() == [3.0]
