@@ -222,8 +222,8 @@ class _Memory:
             missing = end - start
             for low, high, owner in self._ranges[buffer]:
                 if low < end and start < high:
-                    spec, found = self._program.slots[part].spec, self._program.slots[owner].spec
-                    _require(owner == own, f"{name}: reads v{part} {spec}, where {found} of v{owner} lies")
+                    spec, other = self._program.slots[part].spec, self._program.slots[owner].spec
+                    _require(owner == own, f"{name}: reads v{part} {spec}, where {other} of v{owner} lies")
                     missing -= min(high, end) - max(low, start)
             _require(missing <= 0, f"{name}: reads v{part}, of which {missing} bytes were never written")
 

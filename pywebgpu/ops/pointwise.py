@@ -261,27 +261,15 @@ where: Pointwise = Pointwise(
 isnan: Pointwise = Pointwise("isnan", "u32(p_isnan({0}))", "isnan", vjp=(None,), result=_to_bool, edges=(float("nan"),))
 isinf: Pointwise = Pointwise("isinf", "u32(p_isinf({0}))", "isinf", vjp=(None,), result=_to_bool, edges=(float("inf"),))
 
-bitwise_and: Pointwise = Pointwise(
-    "bitwise_and",
-    "({0} & {1})",
-    "bitwise_and",
-    vjp=(None, None),
-    surface=Surface("bitwise_and", Takes.BITS),
-)
-bitwise_or: Pointwise = Pointwise(
-    "bitwise_or",
-    "({0} | {1})",
-    "bitwise_or",
-    vjp=(None, None),
-    surface=Surface("bitwise_or", Takes.BITS),
-)
-bitwise_xor: Pointwise = Pointwise(
-    "bitwise_xor",
-    "({0} ^ {1})",
-    "bitwise_xor",
-    vjp=(None, None),
-    surface=Surface("bitwise_xor", Takes.BITS),
-)
+
+def _bits(name: str, sign: str) -> Pointwise:
+    wgsl, surface = f"({{0}} {sign} {{1}})", Surface(name, Takes.BITS)
+    return Pointwise(name, wgsl, name, vjp=(None, None), surface=surface)
+
+
+bitwise_and: Pointwise = _bits("bitwise_and", "&")
+bitwise_or: Pointwise = _bits("bitwise_or", "|")
+bitwise_xor: Pointwise = _bits("bitwise_xor", "^")
 bitwise_not: Pointwise = Pointwise(
     "bitwise_not",
     wgsl=lambda a: "(1u - {0})" if a is dtypes.bool_ else "(~{0})",
