@@ -2,7 +2,7 @@
 
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help demo web test test-all check lint bench peers docs wheel pyodide lite notebooks vulkan modules browser site
+.PHONY: help demo web test test-all check lint bench peers docs wheel shim pyodide lite notebooks vulkan modules browser site
 
 PYTHON := .venv/bin/python
 ARGS ?=
@@ -48,6 +48,9 @@ wheel: .venv/.ready-dev  ## build the one wheel of all hosts into dist/, and che
 	@rm -rf dist
 	@$(PYTHON) -m build --wheel --outdir dist
 	@$(PYTHON) -m twine check --strict dist/*.whl
+
+shim: .venv/.ready-test  ## build a wheel by which pip and programs find pywebgpu as torch: dist/pywebgpu_torch-….whl
+	@$(PYTHON) tools/torch_wheel.py dist
 
 pyodide: .venv/.ready-dev .venv-pyodide/.ready modules  ## build a distribution of Pyodide by pyodide-build: dist/pyodide, for loadPackage("pywebgpu")
 	@$(PYTHON) tools/distribution.py dist/pyodide

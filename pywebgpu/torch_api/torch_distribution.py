@@ -9,6 +9,8 @@ from pathlib import Path
 class Distribution(importlib.metadata.Distribution):
     """The distribution `torch`, of PyTorch's version; it has one package, and needs nothing."""
 
+    FILES = "METADATA", "top_level.txt", "INSTALLER"
+
     def __init__(self, version: str) -> None:
         self._texts = {
             "METADATA": f"Metadata-Version: 2.1\nName: torch\nVersion: {version}\nSummary: PyTorch's names on WebGPU\n",
