@@ -164,16 +164,16 @@ def _hooked(node: Node, grad: Node, grads: dict[Node, Node]) -> None:
     try:
         if not hooks.reads:
             return
-        (given,) = hooks.arrive((grad,))
-        if given is None:
+        (hooked,) = hooks.arrive((grad,))
+        if hooked is None:
             return
         wanted = list({id(source): source for source in hooks.reads if source.requires}.values())
-        found = gradients(
-            [node], [given], wanted, accumulate=False, create_graph=thread_state.grad, retain_graph=True, inside=True
+        partials = gradients(
+            [node], [hooked], wanted, accumulate=False, create_graph=thread_state.grad, retain_graph=True, inside=True
         )
-        of = dict(zip(map(id, wanted), found, strict=True))
+        of = dict(zip(map(id, wanted), partials, strict=True))
         parts = [of.pop(id(source), None) for source in hooks.reads]  # One that is there twice has all of it once.
-        for source, part in zip(hooks.reads, hooks.leave(parts, (given,)), strict=True):
+        for source, part in zip(hooks.reads, hooks.leave(parts, (hooked,)), strict=True):
             if part is not None and source.requires:
                 _accumulate(grads, source, part)
     finally:
@@ -182,20 +182,20 @@ def _hooked(node: Node, grad: Node, grads: dict[Node, Node]) -> None:
 
 def _through(node: Node, grad: Node, grads: dict[Node, Node]) -> None:
     inputs, attrs = node.inputs, node.attrs
-    for which, rule, reads in _formulas(node):
-        source = inputs[which]
+    for input_index, rule, reads in _formulas(node):
+        source = inputs[input_index]
         if not source.requires:
             continue
         is_written = False
         if reads:
             if node.freed:
                 raise RuntimeError(TWICE)
-            for at in reads:
-                is_written = is_written or walk.is_stale(inputs[at] if at >= 0 else node)
+            for index in reads:
+                is_written = is_written or walk.is_stale(inputs[index] if index >= 0 else node)
         if is_written and walk.rewritten and (now := _values_now(node, reads)) is not None:
             part = rule(grad, now.get(node, node), *[now.get(source, source) for source in inputs], **attrs)
         elif is_written:
-            part = _of_written(node, grad, which, reads)
+            part = _of_written(node, grad, input_index, reads)
         elif reads and node.spec.dtype.part is not None and type(node.op) is not Composite:  # Its own walk minded that.
             part = _holomorphic(rule, grad, node, inputs, attrs)
         else:
@@ -204,7 +204,7 @@ def _through(node: Node, grad: Node, grads: dict[Node, Node]) -> None:
             if part.spec.shape != source.spec.shape:
                 part = _fitted(part, source.spec.shape)
             if used.origins and thread_state.origins is not None:
-                thread_state.origins.gradient(node, part, which)
+                thread_state.origins.gradient(node, part, input_index)
             old = grads.get(source)
             grads[source] = part if old is None else composite_gradient.summed(old, part)
 
@@ -212,8 +212,8 @@ def _through(node: Node, grad: Node, grads: dict[Node, Node]) -> None:
 def _values_now(node: Node, reads: tuple[int, ...]) -> dict[Node, Node] | None:
     """What lies where the values that a formula reads lay, where all of it was written through `x.data`; else None."""
     values: dict[Node, Node] = {}
-    for at in reads:
-        value = node.inputs[at] if at >= 0 else node
+    for index in reads:
+        value = node.inputs[index] if index >= 0 else node
         if walk.is_stale(value):
             now = walk.as_written(value)
             if now is None:
@@ -222,7 +222,7 @@ def _values_now(node: Node, reads: tuple[int, ...]) -> dict[Node, Node] | None:
     return values
 
 
-def _of_written(node: Node, grad: Node, which: int, reads: tuple[int, ...]) -> Node | None:
+def _of_written(node: Node, grad: Node, input_index: int, reads: tuple[int, ...]) -> Node | None:
     """The gradient of an input of a node, where a value that the formula reads was written to.
 
     What a pending composite op is made of may read none of them, but what it made itself: that is still to be computed.
@@ -231,11 +231,11 @@ def _of_written(node: Node, grad: Node, which: int, reads: tuple[int, ...]) -> N
     if type(op) is not Composite or node.buffer is not None or not composite_gradient.repeats(op, _walked):
         _check_fresh(node, reads)
     assert isinstance(op, Composite)
-    inputs = tuple([Node(movement.alias, (one,), NO_ATTRS, one.spec, one.requires) for one in node.inputs])
-    made = composite.decomposed(op, inputs, {})
-    wanted = [inputs[which]]  # A node of its own for each input, since two may be the same.
+    inputs = tuple([Node(movement.alias, (source,), NO_ATTRS, source.spec, source.requires) for source in node.inputs])
+    expanded = composite.decomposed(op, inputs, {})
+    wanted = [inputs[input_index]]  # A node of its own for each input, since two may be the same.
     (part,) = gradients(
-        [made], [grad], wanted, accumulate=False, create_graph=thread_state.grad, retain_graph=True, inside=True
+        [expanded], [grad], wanted, accumulate=False, create_graph=thread_state.grad, retain_graph=True, inside=True
     )
     return part
 
@@ -249,8 +249,8 @@ def _holomorphic(rule: Vjp, grad: Node, node: Node, inputs: Sequence[Node], attr
 def _conjugate(part: Node | None) -> Node | None:
     if part is None or part.spec.dtype.part is None:
         return part
-    found: Node = import_module("pywebgpu.ops.complex_parts").conj(part)
-    return found
+    conjugated: Node = import_module("pywebgpu.ops.complex_parts").conj(part)
+    return conjugated
 
 
 def _fitted(part: Node, shape: Shape) -> Node:
@@ -263,8 +263,8 @@ def _fitted(part: Node, shape: Shape) -> Node:
 def through_values(node: Node, grad: Node, grads: dict[Node, Node], value: Callable[[Node], Node]) -> None:
     """Goes through a node whose formulas read what `value` gives in place of its inputs and of itself."""
     inputs = [value(source) for source in node.inputs]
-    for which, rule, reads in _formulas(node):
-        source = node.inputs[which]
+    for input_index, rule, reads in _formulas(node):
+        source = node.inputs[input_index]
         if not source.requires:
             continue
         if reads and node.spec.dtype.part is not None and type(node.op) is not Composite:
@@ -309,27 +309,27 @@ class _Several:
         if not node.inputs:
             raise RuntimeError(TWICE)
         call, key = node.attrs["call"], id(node.attrs["call"])
-        found = self._calls.setdefault(key, [None] * node.attrs["outputs"])
-        found[node.attrs["index"]] = grad
+        output_grads = self._calls.setdefault(key, [None] * node.attrs["outputs"])
+        output_grads[node.attrs["index"]] = grad
         self._left[key] -= 1
-        if self._left[key] or all(g is None for g in found):
+        if self._left[key] or all(g is None for g in output_grads):
             return
-        for which, (source, part) in enumerate(zip(node.inputs[1:], call.backward(found), strict=True)):
+        for input_index, (source, part) in enumerate(zip(node.inputs[1:], call.backward(output_grads), strict=True)):
             if part is not None and source.requires:
                 if thread_state.origins is not None:
-                    thread_state.origins.gradient(node, part, which)
+                    thread_state.origins.gradient(node, part, input_index)
                 _accumulate(grads, source, part)
 
     def _output(self, node: Node, grad: Node) -> None:
         """Keeps the gradient of one value until all are there."""
         if not node.inputs:
             raise RuntimeError(TWICE)
-        (whole,) = node.inputs
-        assert isinstance(whole, FusedNode)
-        found = self._parts.setdefault(whole, [None] * len(whole.specs))
+        (fused,) = node.inputs
+        assert isinstance(fused, FusedNode)
+        output_grads = self._parts.setdefault(fused, [None] * len(fused.specs))
         index = node.attrs["index"]
-        old = found[index]
-        found[index] = grad if old is None else pointwise.add(old, grad)
+        old = output_grads[index]
+        output_grads[index] = grad if old is None else pointwise.add(old, grad)
 
 
 def _fused(node: Node, parts: list[Node | None], grads: dict[Node, Node]) -> None:
@@ -339,35 +339,37 @@ def _fused(node: Node, parts: list[Node | None], grads: dict[Node, Node]) -> Non
     if reads and node.freed:
         raise RuntimeError(TWICE)
     _check_fresh(node, reads)
-    made = _through_fused(node, parts)
-    for which, (source, part) in enumerate(zip(node.inputs, made, strict=True)):
+    input_grads = _through_fused(node, parts)
+    for input_index, (source, part) in enumerate(zip(node.inputs, input_grads, strict=True)):
         if part is not None and source.requires:
             if part.spec.shape != source.spec.shape:
                 part = _fitted(part, source.spec.shape)
             if thread_state.origins is not None:
-                thread_state.origins.gradient(node, part, which)
+                thread_state.origins.gradient(node, part, input_index)
             _accumulate(grads, source, part)
 
 
 def _through_fused(node: FusedNode, parts: list[Node | None]) -> Sequence[Node | None]:
     op = node.op
     assert isinstance(op, Fused)
-    if op.vjp is not None and all(part is None or at in op.ruled for at, part in enumerate(parts)):
-        outputs = tuple([node.output(at) for at in range(len(node.specs))])
+    if op.vjp is not None and all(part is None or index in op.ruled for index, part in enumerate(parts)):
+        outputs = tuple([node.output(index) for index in range(len(node.specs))])
         is_complex = node.spec.dtype.part is not None
         coming = tuple([_conjugate(part) for part in parts]) if is_complex else tuple(parts)
-        found = op.vjp(coming, outputs, *node.inputs, **node.attrs)
-        if found is not None:
-            return [_conjugate(part) for part in found] if is_complex else found
+        rule_grads = op.vjp(coming, outputs, *node.inputs, **node.attrs)
+        if rule_grads is not None:
+            return [_conjugate(part) for part in rule_grads] if is_complex else rule_grads
     # What the rule reads was kept, and is fresh; nobody had to keep the rest, which is computed again where it can be.
-    unread = [source for at, source in enumerate(node.inputs) if op.vjp is not None and at not in _read_by_fused(node)]
+    unread = [
+        source for index, source in enumerate(node.inputs) if op.vjp is not None and index not in _read_by_fused(node)
+    ]
     if any(source.stale and not (source.inputs and source.buffer is None) for source in walk.toposort(unread)):
         raise RuntimeError(MODIFIED.format(op=op.name, spec="value"))
     with grad_mode.set_grad_enabled(True):
         values = op.fallback(*node.inputs, **node.attrs)
     reached = [(value, part) for value, part in zip(values, parts, strict=True) if part is not None and value.requires]
     wanted = list({id(source): source for source in node.inputs if source.requires}.values())
-    made = gradients(
+    input_grads = gradients(
         [value for value, _ in reached],
         [part for _, part in reached],
         wanted,
@@ -376,7 +378,7 @@ def _through_fused(node: FusedNode, parts: list[Node | None]) -> Sequence[Node |
         retain_graph=True,  # What is below the inputs is not of this walk.
         inside=True,
     )
-    of = dict(zip(map(id, wanted), made, strict=True))
+    of = dict(zip(map(id, wanted), input_grads, strict=True))
     return [of.pop(id(source), None) for source in node.inputs]  # One that is there twice has all of it once.
 
 
@@ -388,7 +390,7 @@ def _rules(node: Node) -> Sequence[Vjp | None]:
     if isinstance(op.vjp, tuple):
         return op.vjp
     if isinstance(op, Structural):  # One for all: it is told which input it is asked for.
-        return [partial(op.vjp, which) for which in range(len(node.inputs))]
+        return [partial(op.vjp, input_index) for input_index in range(len(node.inputs))]
     return (op.vjp,)
 
 
@@ -406,11 +408,11 @@ def _formulas(node: Node) -> tuple[Formula, ...]:
             op.formulas = composite_gradient.formulas(op, _walked)
         return op.formulas  # type: ignore[no-any-return]
     key: object = op if type(op) is not Structural else (op, len(node.inputs), node.attrs.get("mode"))
-    found = _known.get(key)
-    if found is None:
-        rules = [(which, rule) for which, rule in enumerate(_rules(node)) if rule is not None]
-        found = _known[key] = tuple([(which, rule, _read_by(rule, node)) for which, rule in rules])
-    return found
+    formulas = _known.get(key)
+    if formulas is None:
+        rules = [(input_index, rule) for input_index, rule in enumerate(_rules(node)) if rule is not None]
+        formulas = _known[key] = tuple([(input_index, rule, _read_by(rule, node)) for input_index, rule in rules])
+    return formulas
 
 
 def _walked(root: Node, grad: Node, wanted: Sequence[Node]) -> Sequence[Node | None]:
@@ -421,8 +423,8 @@ def _read_by(rule: Vjp, node: Node) -> tuple[int, ...]:
     stand_ins = [Node(DATA, (), NO_ATTRS, source.spec) for source in (*node.inputs, node, node)]
     *inputs, out, seed = stand_ins
     with grad_mode.no_grad():
-        made = rule(seed, out, *inputs, **node.attrs)
-    return _reads([] if made is None else [made], inputs, [out])
+        gradient = rule(seed, out, *inputs, **node.attrs)
+    return _reads([] if gradient is None else [gradient], inputs, [out])
 
 
 _known_fused: dict[Any, tuple[int, ...]] = {}
@@ -439,50 +441,50 @@ def _read_by_fused(node: FusedNode) -> tuple[int, ...]:
             [Node(DATA, (), NO_ATTRS, spec) for spec in specs]
             for specs in ([source.spec for source in node.inputs], node.specs, node.specs)
         )
-        given = [seed if at in op.ruled else None for at, seed in enumerate(seeds)]
+        output_grads = [seed if index in op.ruled else None for index, seed in enumerate(seeds)]
         with grad_mode.no_grad():
-            made = op.vjp(tuple(given), tuple(outputs), *inputs, **node.attrs) or ()
-        _known_fused[key] = _reads([part for part in made if part is not None], inputs, outputs)
+            input_grads = op.vjp(tuple(output_grads), tuple(outputs), *inputs, **node.attrs) or ()
+        _known_fused[key] = _reads([part for part in input_grads if part is not None], inputs, outputs)
     return _known_fused[key]
 
 
-def _value_read(node: Node, which: int) -> Node:
+def _value_read(node: Node, input_index: int) -> Node:
     """An input, or where the number is negative an output."""
-    if which >= 0:
-        return node.inputs[which]
-    return node.output(-1 - which) if isinstance(node, FusedNode) else node
+    if input_index >= 0:
+        return node.inputs[input_index]
+    return node.output(-1 - input_index) if isinstance(node, FusedNode) else node
 
 
-def _reads(made: Sequence[Node], inputs: Sequence[Node], outputs: Sequence[Node]) -> tuple[int, ...]:
+def _reads(grads: Sequence[Node], inputs: Sequence[Node], outputs: Sequence[Node]) -> tuple[int, ...]:
     """Numbers of the inputs, and -1 - the numbers of the outputs, that some nodes are made of."""
     names = {id(source): i for i, source in enumerate(inputs)} | {id(out): -1 - i for i, out in enumerate(outputs)}
-    found: set[int] = set()
+    indices: set[int] = set()
     seen: set[int] = set()
-    stack = list(made)
+    stack = list(grads)
     while stack:
-        at = stack.pop()
-        if id(at) in seen:
+        current = stack.pop()
+        if id(current) in seen:
             continue
-        seen.add(id(at))
-        if id(at) in names:
-            found.add(names[id(at)])
+        seen.add(id(current))
+        if id(current) in names:
+            indices.add(names[id(current)])
         else:
-            stack.extend(at.inputs)
-    return tuple(sorted(found))
+            stack.extend(current.inputs)
+    return tuple(sorted(indices))
 
 
 def saved_nodes(roots: Sequence[Node]) -> list[Node]:
     """Every pending value that a later backward from `roots` would read."""
-    found: dict[int, Node] = {}
+    values: dict[int, Node] = {}
     order = walk.unspent(roots)
     if composite_gradient.decompose(order, _walked):
         order = walk.unspent(roots)
     for node in order:
         if not node.freed and node.inputs:
             for value in saved_by(node):
-                found[id(value)] = value
+                values[id(value)] = value
     # Constants are made again, and so are views of what has its buffer.
-    return [n for n in found.values() if n.buffer is None and n.inputs and walk.base(n).buffer is None]
+    return [n for n in values.values() if n.buffer is None and n.inputs and walk.base(n).buffer is None]
 
 
 def saved_by(node: Node) -> Sequence[Node]:
@@ -491,8 +493,10 @@ def saved_by(node: Node) -> Sequence[Node]:
         return getattr(node.attrs["call"], "saved", ())
     if isinstance(node, FusedNode):
         return [_value_read(node, i) for i in _read_by_fused(node)]
-    found = [reads for which, _, reads in _formulas(node) if reads and node.inputs[which].requires]
-    return [node if i == -1 else node.inputs[i] for reads in found for i in reads]
+    reads_of_inputs = [
+        reads for input_index, _, reads in _formulas(node) if reads and node.inputs[input_index].requires
+    ]
+    return [node if i == -1 else node.inputs[i] for reads in reads_of_inputs for i in reads]
 
 
 def _check_fresh(node: Node, reads: tuple[int, ...]) -> None:
@@ -516,7 +520,7 @@ def _let_go(node: Node) -> None:
 def _has_saved(node: Node) -> bool:
     if type(node.op) in _SEVERAL:
         return bool(_read_by_fused(node)) if isinstance(node, FusedNode) else any(map(_has_saved, node.inputs))
-    for which, _, reads in _formulas(node):  # noqa: SIM110 - a generator would cost more than the loop
-        if reads and node.inputs[which].requires:
+    for input_index, _, reads in _formulas(node):  # noqa: SIM110 - a generator would cost more than the loop
+        if reads and node.inputs[input_index].requires:
             return True
     return False

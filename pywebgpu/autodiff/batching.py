@@ -36,15 +36,15 @@ class NoBatchError(RuntimeError):
 
 
 def batched(
-    roots: Sequence[Node], given: dict[Node, Node], size: int, draws: Callable[[Node], bool] = lambda node: False
+    roots: Sequence[Node], samples: dict[Node, Node], size: int, draws: Callable[[Node], bool] = lambda node: False
 ) -> list[tuple[Node, bool]]:
     """The nodes over batches, and whether each has the axis in front; one that no stand-in reaches is as it was.
 
     given: stand-in -> the value with an axis of `size` samples in front. draws: which random words differ by sample.
     Raises NoBatchError where an op has no rule.
     """
-    _expand(roots, given, draws)
-    batch = _Batch(given, size)
+    _expand(roots, samples, draws)
+    batch = _Batch(samples, size)
     before = thread_state.grad
     try:
         for node in walk.toposort(roots):
@@ -61,29 +61,29 @@ def batched(
     return [(batch.made.get(root, root), root in batch.made) for root in roots]
 
 
-def _expand(roots: Sequence[Node], given: dict[Node, Node], draws: Callable[[Node], bool]) -> None:
+def _expand(roots: Sequence[Node], samples: dict[Node, Node], draws: Callable[[Node], bool]) -> None:
     """Puts what composite and fused ops are made of below their nodes, which nobody but this graph reads."""
-    made: composite.Made = {}
+    expansions: composite.Made = {}
     parts: dict[Node, Sequence[Node]] = {}
     before, changed = thread_state.grad, True
     while changed:
         order, changed = walk.toposort(roots), False
-        reached = set(given) | {node for node in order if draws(node)}
+        reached = set(samples) | {node for node in order if draws(node)}
         for node in order:
             if reached.isdisjoint(node.inputs):
                 continue
             reached.add(node)
             thread_state.grad = node.requires
             if type(node.op) is Composite:
-                node.inputs, changed = (composite.decomposed(node.op, node.inputs, made),), True
+                node.inputs, changed = (composite.decomposed(node.op, node.inputs, expansions),), True
                 node.op = movement.alias
             elif node.op is OUTPUT:
-                whole = node.inputs[0]
-                assert isinstance(whole, FusedNode)
-                assert isinstance(whole.op, Fused)
-                if whole not in parts:
-                    parts[whole] = whole.op.fallback(*whole.inputs, **whole.attrs)
-                node.inputs, changed = (parts[whole][node.attrs["index"]],), True
+                fused = node.inputs[0]
+                assert isinstance(fused, FusedNode)
+                assert isinstance(fused.op, Fused)
+                if fused not in parts:
+                    parts[fused] = fused.op.fallback(*fused.inputs, **fused.attrs)
+                node.inputs, changed = (parts[fused][node.attrs["index"]],), True
                 node.op, node.attrs = movement.alias, NO_ATTRS
     thread_state.grad = before
 
@@ -91,19 +91,19 @@ def _expand(roots: Sequence[Node], given: dict[Node, Node], draws: Callable[[Nod
 class _Batch:
     """The nodes that were made: each has an axis of `size` in front."""
 
-    def __init__(self, given: dict[Node, Node], size: int) -> None:
-        self.made, self.size = dict(given), size
+    def __init__(self, samples: dict[Node, Node], size: int) -> None:
+        self.made, self.size = dict(samples), size
 
     def full(self, node: Node, shape: Shape | None = None) -> Node:
         """A node of the old graph with the axis in front, grown to (size, *shape)."""
         own = node.spec.shape
         shape = own if shape is None else shape
-        found = self.made.get(node)
-        if found is None:
+        batched_node = self.made.get(node)
+        if batched_node is None:
             return _grown(node, (self.size, *shape))
         if own != shape:
-            found = movement.reshape(found, shape=(self.size, *(1,) * (len(shape) - len(own)), *own))
-        return _grown(found, (self.size, *shape))
+            batched_node = movement.reshape(batched_node, shape=(self.size, *(1,) * (len(shape) - len(own)), *own))
+        return _grown(batched_node, (self.size, *shape))
 
     def has(self, node: Node) -> bool:
         return node in self.made
@@ -249,10 +249,10 @@ def _take(batch: _Batch, node: Node) -> Node:
     if not batch.has(index):
         return _apart(batch, indexing.take(_beside(batch, x), index), count)
     if batch.has(x):
-        found = indexing.take(_flat(batch, x), _numbers(batch, index, rows))
+        rows_taken = indexing.take(_flat(batch, x), _numbers(batch, index, rows))
     else:
-        found = indexing.take(x, movement.reshape(batch.made[index], shape=(batch.size * count,)))
-    return movement.reshape(found, shape=(batch.size, *node.spec.shape))
+        rows_taken = indexing.take(x, movement.reshape(batch.made[index], shape=(batch.size * count,)))
+    return movement.reshape(rows_taken, shape=(batch.size, *node.spec.shape))
 
 
 def _scatter(batch: _Batch, node: Node) -> Node:
@@ -260,10 +260,10 @@ def _scatter(batch: _Batch, node: Node) -> Node:
     rows = base.spec.shape[0]
     if batch.has(index):
         numbers = _numbers(batch, index, rows)
-        found = indexing.scatter(_flat(batch, base), numbers, _flat(batch, source), **node.attrs)
-        return movement.reshape(found, shape=(batch.size, *base.spec.shape))
-    found = indexing.scatter(_beside(batch, base), index, _beside(batch, source), **node.attrs)
-    return _apart(batch, found, rows)
+        scattered = indexing.scatter(_flat(batch, base), numbers, _flat(batch, source), **node.attrs)
+        return movement.reshape(scattered, shape=(batch.size, *base.spec.shape))
+    scattered = indexing.scatter(_beside(batch, base), index, _beside(batch, source), **node.attrs)
+    return _apart(batch, scattered, rows)
 
 
 def _cat(batch: _Batch, node: Node) -> Node:

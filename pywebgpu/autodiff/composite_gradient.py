@@ -22,7 +22,7 @@ class Rule:
 
     def __call__(self, grad: Node, out: Node, *inputs: Node) -> Node:
         values = (*inputs, grad)
-        return self.op(*[values[at] for at in self._picks])
+        return self.op(*[values[position] for position in self._picks])
 
 
 def formulas(op: Composite, gradients: Walk) -> tuple[tuple[int, Rule, tuple[int, ...]], ...]:
@@ -34,19 +34,21 @@ def formulas(op: Composite, gradients: Walk) -> tuple[tuple[int, Rule, tuple[int
     before = thread_state.grad, thread_state.decomposing
     thread_state.grad = thread_state.decomposing = True
     try:
-        found = gradients(op.output, seed, op.inputs)
+        input_grads = gradients(op.output, seed, op.inputs)
     finally:
         thread_state.grad, thread_state.decomposing = before
-    number = {source: at for at, source in enumerate(op.inputs)} | {seed: -1}
-    made = []
-    for which, part in enumerate(found):
+    number = {source: position for position, source in enumerate(op.inputs)} | {seed: -1}
+    rules = []
+    for input_index, part in enumerate(input_grads):
         if part is not None:
             read = [node for node in walk.toposort([part]) if node in number]
             name = f"{op.name}_gradient"
-            inner = Composite(name, f"{op.text} gradient {which}", tuple(read), part)
+            inner = Composite(name, f"{op.text} gradient {input_index}", tuple(read), part)
             picks = [number[node] for node in read]
-            made.append((which, Rule(inner, picks), tuple(sorted(at for at in picks if at >= 0))))
-    return tuple(made)
+            rules.append(
+                (input_index, Rule(inner, picks), tuple(sorted(position for position in picks if position >= 0)))
+            )
+    return tuple(rules)
 
 
 walks: list[Sequence[Node]] = []  # the nodes of each walk of gradients that is on its way, in any thread
@@ -61,13 +63,13 @@ def decompose(order: Sequence[Node], gradients: Walk) -> bool:
     """
     if walks:
         return False
-    made: composite.Made = {}
+    expansions: composite.Made = {}
     for node in order:
         op = node.op
         if type(op) is Composite and not node.freed and node.buffer is None and node.inputs and repeats(op, gradients):
-            node.inputs = (composite.decomposed(op, node.inputs, made),)
+            node.inputs = (composite.decomposed(op, node.inputs, expansions),)
             node.op = movement.alias
-    return bool(made)
+    return bool(expansions)
 
 
 def repeats(op: Composite, gradients: Walk) -> bool:
@@ -87,7 +89,7 @@ def _is_free(node: Node) -> bool:
 
 def summed(old: Node, part: Node) -> Node:
     """Both gradients of a value; by rows where both are."""
-    found = pointwise.add(old, part)
+    total = pointwise.add(old, part)
     if type(old) is RowsNode and type(part) is RowsNode:
-        return RowsNode(found, (*old.parts, *part.parts))
-    return found
+        return RowsNode(total, (*old.parts, *part.parts))
+    return total

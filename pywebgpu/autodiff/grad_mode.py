@@ -26,7 +26,9 @@ class _Switch:
         thread_state.grad = _records(self._mode)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         before = self._before
         thread_state.grad = before[-1]  # Before any call, after which an interrupt may come.
         before.pop()
@@ -65,22 +67,22 @@ class no_grad(_Switch):
         self._function = function
 
     def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
-        made = super().__new__(cls)
+        switch = super().__new__(cls)
         if function is None:
-            return made
-        _Switch.__init__(made, False)
-        return made(function)
+            return switch
+        _Switch.__init__(switch, False)
+        return switch(function)
 
 
 class enable_grad(_Switch):
     """Everything inside is remembered, also within no_grad."""
 
     def __new__(cls, orig_func: Callable[..., Any] | None = None) -> Any:
-        made = super().__new__(cls)
+        switch = super().__new__(cls)
         if orig_func is None:
-            return made
-        _Switch.__init__(made, True)
-        return made(orig_func)
+            return switch
+        _Switch.__init__(switch, True)
+        return switch(orig_func)
 
     def __init__(self, orig_func: object = None) -> None:
         super().__init__(True)
@@ -102,11 +104,11 @@ class inference_mode(_Switch):
     """As no_grad; tensors made inside say so in `is_inference`. Usable with and without parentheses, as in torch."""
 
     def __new__(cls, mode: Callable[..., Any] | bool = True) -> Any:
-        made = super().__new__(cls)
+        switch = super().__new__(cls)
         if isinstance(mode, bool):
-            return made
-        inference_mode.__init__(made, True)
-        return made(mode)
+            return switch
+        inference_mode.__init__(switch, True)
+        return switch(mode)
 
     def __init__(self, mode: bool = True) -> None:
         super().__init__(not mode)
@@ -119,11 +121,13 @@ class inference_mode(_Switch):
         thread_state.inference = self._inference
         return super().__enter__()
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         outer = self._outer
         thread_state.inference = outer[-1]
         outer.pop()
-        super().__exit__(kind, error, at)
+        super().__exit__(kind, error, traceback)
 
     def _again(self) -> "_Switch":
         return inference_mode(self._inference)

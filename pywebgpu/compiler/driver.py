@@ -20,7 +20,7 @@ from pywebgpu.kernels import windows
 from pywebgpu.kernels.access import is_view
 from pywebgpu.kernels.kernel import Kernel, Limits, too_large
 from pywebgpu.kernels.target import Target
-from pywebgpu.kernels.templates import Claims
+from pywebgpu.kernels.templates import Selection
 from pywebgpu.kernels.wgsl import LARGEST
 from pywebgpu.ops import pointwise
 from pywebgpu.settings import settings
@@ -39,23 +39,23 @@ def compile_graph(
         print(f"--- recorded\n{as_text(roots)}")
     graph = pipeline.Graph(roots)
     data, numbers = leaves(graph.order)
-    pipeline.run(pipeline.DEVICE if target.wgsl else pipeline.HOST, graph, claims := Claims(target))
+    pipeline.run(pipeline.DEVICE if target.wgsl else pipeline.HOST, graph, selection := Selection(target))
     if not target.wgsl:
         return _host_program(graph, data, numbers, written)
-    return _device_program(graph, data, numbers, claims, written, on_kernel)
+    return _device_program(graph, data, numbers, selection, written, on_kernel)
 
 
 def _device_program(
     graph: pipeline.Graph,
     data: list[Node],
     numbers: list[Node],
-    claims: Claims,
+    selection: Selection,
     written: Written,
     on_kernel: Callable[[Kernel], None],
 ) -> Program:
-    target = claims.target
+    target = selection.target
     _check_counts(graph.order)
-    placed, schedule = _grouped(graph, claims, [(i, data[j]) for i, j in written])
+    placed, schedule = _grouped(graph, selection, [(i, data[j]) for i, j in written])
     slots = _Slots.of(data, schedule, placed)
     kernels, steps, computed = _dispatches(schedule, slots, numbers, target, placed, on_kernel)
     outputs = tuple(slots.number[id(root)] for root in placed.roots)
@@ -194,16 +194,16 @@ def _laid_out(
 
 
 def _grouped(
-    graph: pipeline.Graph, claims: Claims, written: list[tuple[int, Node]]
+    graph: pipeline.Graph, selection: Selection, written: list[tuple[int, Node]]
 ) -> tuple[suballocation.Suballocation, Schedule]:
     """Parts of packs that would clash get a buffer of their own, until none does."""
-    before, apart = suballocation.windows(graph.roots, graph.order), set[int]()
+    before, packed_apart = suballocation.windows(graph.roots, graph.order), set[int]()
     graph.replace(before.roots)
     while True:
-        placed = suballocation.suballocate(before, graph.order, claims, apart)
+        placed = suballocation.suballocate(before, graph.order, selection, packed_apart)
         nodes = graph.order if placed.roots is before.roots else toposort(placed.roots)
         graph.superseded.append(nodes)
-        schedule = scheduled(placed, nodes, claims, [(placed.roots[i], leaf) for i, leaf in written])
+        schedule = scheduled(placed, nodes, selection, [(placed.roots[i], leaf) for i, leaf in written])
         clashes = suballocation.clashes(schedule, placed)
         if all(suballocation.may_move(part, placed) for part in clashes):
             for part in clashes:
@@ -212,7 +212,7 @@ def _grouped(
             if settings.verify:
                 import_module("pywebgpu.compiler.verify").check_schedule(schedule, placed)
             return placed, schedule
-        apart |= {placed.origin[id(part)] for part in clashes}
+        packed_apart |= {placed.origin[id(part)] for part in clashes}
 
 
 def _check_counts(order: Sequence[Node]) -> None:

@@ -33,8 +33,8 @@ class Fusion:
 
     def __init__(self, reads: Inlining, bindings: int, overwritten: Mapping[int, int]) -> None:
         self._reads, self._bindings = reads, bindings
-        self._claims = reads.claims
-        self._rank = {id(node): at for at, node in enumerate(reads.nodes)}
+        self._selection = reads.selection
+        self._rank = {id(node): index for index, node in enumerate(reads.nodes)}
         self._overwritten = overwritten
         # Those that are no kernel together, and never will be.
         self._apart: set[tuple[FusionGroup, FusionGroup]] = set()
@@ -43,7 +43,7 @@ class Fusion:
             self._add(node)
         for node in reads.nodes:
             template = self.partition.of[id(node)].template
-            if template is self._claims.of(node) and self._waits(node):
+            if template is self._selection.of(node) and self._waits(node):
                 self._join_producers(node)
         if settings.fuse:
             self._join_small()
@@ -62,10 +62,10 @@ class Fusion:
 
     def _is_small(self, group: FusionGroup) -> bool:
         inside = {id(node) for node in group.nodes}
-        return group.template.is_small(group, lambda node: self._reads.escapes(node, inside), self._claims.target)
+        return group.template.is_small(group, lambda node: self._reads.escapes(node, inside), self._selection.target)
 
     def _add(self, node: Node) -> None:
-        template = self._claims.of(node)
+        template = self._selection.of(node)
         self.partition.add(node, template, template.start(node))
         if settings.fuse and not self._waits(node):
             self._join_producers(node)
@@ -74,7 +74,7 @@ class Fusion:
     def _waits(self, node: Node) -> bool:
         """What only kernels with a prologue read is computed in them: there it need not be stored."""
         readers = self._reads.users.get(id(node), ())
-        only = bool(readers) and all(self._claims.of(reader).has_prologue for reader in readers)
+        only = bool(readers) and all(self._selection.of(reader).has_prologue for reader in readers)
         stored = id(node) in self._reads.wanted or id(node) in self._reads.halves
         return settings.fuse and only and isinstance(node.op, Pointwise) and not stored
 
@@ -89,16 +89,16 @@ class Fusion:
     def _join_alike(self, node: Node) -> None:
         """Groups side by side which read the same values over the same elements share a kernel."""
         of, users = self.partition.of, self._reads.users
-        found: dict[int, Node] = {}
+        readers: dict[int, Node] = {}
         own = of[id(node)]
         # Once each: a flat vector of parameters has as many users as there are parameters.
         read = {id(producer): producer for inner in own.nodes for producer, _, _ in self._reads.edges[id(inner)]}
-        for at, producer in read.items():
-            for user in users[at] if producer.spec.shape else ():
+        for producer_id, producer in read.items():
+            for user in users[producer_id] if producer.spec.shape else ():
                 if of.get(id(user), own) is not own:
-                    found[id(user)] = user
+                    readers[id(user)] = user
         # First those of other templates: a bias's gradient is made inside the weight's.
-        for user in sorted(found.values(), key=lambda user: self._claims.of(user) is self._claims.of(node)):
+        for user in sorted(readers.values(), key=lambda user: self._selection.of(user) is self._selection.of(node)):
             other, group = of[id(user)], of[id(node)]
             if other is not group and _are_neighbours(other.template, group.template):
                 self._join(other, group)
@@ -124,7 +124,9 @@ class Fusion:
         inside, wanted = {id(node) for node in group.nodes}, self._reads.wanted
         if not all(packed_stores.stores(group, node) for node in group.nodes if id(node) in wanted):
             return False  # What leaves the Program is written as its dtype lies in memory.
-        if not group.template.is_worthwhile(group, lambda node: self._reads.escapes(node, inside), self._claims.target):
+        if not group.template.is_worthwhile(
+            group, lambda node: self._reads.escapes(node, inside), self._selection.target
+        ):
             return False
         # Readers that are not placed yet may still join; see `divide` for those that do not.
         return self._width(group.nodes) <= self._bindings
@@ -145,7 +147,9 @@ class Fusion:
         again = [node for node in nodes if self._overwritten.get(id(node)) in read]
         if not self._reads.long:
             return len(read) + len(written) - len(again)
-        read_all, written_all, again_all = (sum(map(self._reads.bound, one)) for one in (read.values(), written, again))
+        read_all, written_all, again_all = (
+            sum(map(self._reads.bound, sources)) for sources in (read.values(), written, again)
+        )
         return read_all + written_all - again_all
 
     def divide(self, overwritten: Mapping[int, int]) -> None:
@@ -166,42 +170,42 @@ class Fusion:
     def _best_cut(self, nodes: list[Node]) -> int:
         """Where the two halves together bind the fewest buffers."""
 
-        def width(at: int) -> int:
-            widths = [self._width(half) for half in (nodes[:at], nodes[at:])]
+        def width(middle: int) -> int:
+            widths = [self._width(half) for half in (nodes[:middle], nodes[middle:])]
             return max(*widths, self._bindings) * 100 + sum(widths)
 
         return min(range(1, len(nodes)), key=width)
 
-    def _part(self, whole: FusionGroup, nodes: list[Node]) -> FusionGroup:
+    def _part(self, group: FusionGroup, nodes: list[Node]) -> FusionGroup:
         """Some nodes of a group as a group of its own."""
-        template = reduce(_wider, (self._claims.of(node) for node in nodes))
-        return FusionGroup(template, nodes, template.part(nodes, whole.domain), number=whole.number)
+        template = reduce(_wider, (self._selection.of(node) for node in nodes))
+        return FusionGroup(template, nodes, template.part(nodes, group.domain), number=group.number)
 
 
 def with_copy(group: FusionGroup, copy: Node, reads: Inlining) -> FusionGroup | None:
     """A group that also makes a copy of what it computes; None where that is no kernel."""
-    own = reads.claims.of(copy)
+    own = reads.selection.of(copy)
     template, nodes = templates.joined(group.template, own), [*group.nodes, copy]
     if template is None or reads.long or len(reads.outside(nodes)) + len(group.outputs) >= reads.bindings:
         return None
     domain = template.joined(nodes, reads.edges, (group.domain, own.start(copy)))
-    found = None if domain is None else FusionGroup(template, nodes, domain, number=group.number)
+    joined = None if domain is None else FusionGroup(template, nodes, domain, number=group.number)
     inside = {id(node) for node in nodes}
     wanted = lambda node: reads.escapes(node, inside)  # noqa: E731
     is_kernel = (
-        found is not None
-        and packed_stores.stores(found, copy)
-        and template.is_worthwhile(found, wanted, reads.claims.target)
+        joined is not None
+        and packed_stores.stores(joined, copy)
+        and template.is_worthwhile(joined, wanted, reads.selection.target)
     )
-    return found if is_kernel else None
+    return joined if is_kernel else None
 
 
 def _wider(first: Template, second: Template) -> Template:
     """Of two templates with nodes in one kernel, the one that writes it."""
-    found = templates.joined(first, second)
-    assert found is not None, "what is cut was joined"
-    return found
+    template = templates.joined(first, second)
+    assert template is not None, "what is cut was joined"
+    return template
 
 
 def _are_neighbours(first: Template, second: Template) -> bool:
-    return second.name in first.beside or first.name in second.beside
+    return second.name in first.siblings or first.name in second.siblings

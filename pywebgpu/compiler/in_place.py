@@ -31,7 +31,7 @@ def allowed(
     wanted: pairs of a result and a leaf.  windows: by id of a leaf, the slices of it that are bound by themselves.
     first: of a result that is made over other values, the one that is written first.
     """
-    found: dict[int, Node] = {}
+    leaf_of: dict[int, Node] = {}
     for result, leaf in wanted:
         begun = first(result)
         writer = partition.of.get(id(begun))
@@ -45,8 +45,8 @@ def allowed(
         if writer.number in readers and not _reads_what_it_writes(writer, begun, leaf, reads):
             continue
         partition.run_after(writer, others)
-        found[id(result)] = leaf
-    return found
+        leaf_of[id(result)] = leaf
+    return leaf_of
 
 
 def reused(
@@ -57,10 +57,10 @@ def reused(
     groups: in the order in which they run.  placed: ids of values that have their places already.
     parts: by id of a value, what lies inside it.
     """
-    number = {id(node): at for at, group in enumerate(groups) for node in group.nodes}
-    found: list[tuple[Node, Node]] = []
+    number = {id(node): index for index, group in enumerate(groups) for node in group.nodes}
+    pairs: list[tuple[Node, Node]] = []
     kept = {*placed, *reads.wanted}
-    for at, group in enumerate(groups):
+    for index, group in enumerate(groups):
         for result in group.outputs:
             if prod(result.spec.shape) < LARGE or id(result) in placed or result.spec.dtype.format.per_word > 1:
                 continue
@@ -68,20 +68,24 @@ def reused(
                 alike = value.spec.dtype is result.spec.dtype and prod(value.spec.shape) == prod(result.spec.shape)
                 if value.buffer is not None or not alike or id(value) in kept:
                     continue
-                is_last = all(number[id(user)] <= at for user in reads.users[id(value)])
+                is_last = all(number[id(user)] <= index for user in reads.users[id(value)])
                 inner = [
                     number[id(user)] for part in parts.get(id(value), ()) for user in reads.users.get(id(part), ())
                 ]
-                if is_last and all(user < at for user in inner) and _reads_what_it_writes(group, result, value, reads):
+                if (
+                    is_last
+                    and all(user < index for user in inner)
+                    and _reads_what_it_writes(group, result, value, reads)
+                ):
                     kept.add(id(value))
-                    found.append((result, value))
+                    pairs.append((result, value))
                     break
-    return found
+    return pairs
 
 
 def _groups_that_read(values: Iterable[Node], partition: Partition, reads: Inlining) -> dict[int, FusionGroup]:
-    found = (partition.of[id(user)] for value in values for user in reads.users.get(id(value), ()))
-    return {group.number: group for group in found}
+    groups = (partition.of[id(user)] for value in values for user in reads.users.get(id(value), ()))
+    return {group.number: group for group in groups}
 
 
 def _reads_what_it_writes(writer: FusionGroup, result: Node, leaf: Node, reads: Inlining) -> bool:

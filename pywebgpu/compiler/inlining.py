@@ -16,7 +16,7 @@ from pywebgpu.ir.graph import HOST, Movement, Node, Pointwise
 from pywebgpu.kernels import windows
 from pywebgpu.kernels.access import Chain, Edge, below, gathers, is_free, is_view
 from pywebgpu.kernels.template import REPEAT_COST
-from pywebgpu.kernels.templates import Claims
+from pywebgpu.kernels.templates import Selection
 from pywebgpu.kernels.templates.matmul_blocks import is_aligned
 from pywebgpu.ops import contraction, pointwise, reduction
 from pywebgpu.settings import settings
@@ -32,14 +32,14 @@ SMALL = 8  # a value this many times smaller than its reader's costs next to not
 class Inlining:
     """`nodes` are those that kernels are made for; `edges` what each of them reads; `users` who reads a value.
 
-    wanted: ids of the nodes that are stored whoever reads them.  claims: which template computes a node.
+    wanted: ids of the nodes that are stored whoever reads them.  selection: which template computes a node.
     long: by id, the bindings of what needs several.  halves: ids of what products read as it is stored.
     costs: by id, the instructions that a node takes, with those of what is computed in it.
     """
 
-    def __init__(self, order: Sequence[Node], wanted: set[int], bindings: int, claims: Claims) -> None:
+    def __init__(self, order: Sequence[Node], wanted: set[int], bindings: int, selection: Selection) -> None:
         self._order, self.bindings = order, bindings
-        self.claims, limits = claims, claims.target.limits
+        self.selection, limits = selection, selection.target.limits
         self.long = {id(node): count for node in order if (count := windows.count(_bytes(node), limits)) > 1}
         self.wanted = wanted
         self._inline: set[int] = set()
@@ -59,8 +59,8 @@ class Inlining:
     def outside(self, nodes: Sequence[Node]) -> list[Node]:
         """The values that some nodes read, without those among them."""
         inside = {id(node) for node in nodes}
-        found = {id(p): p for node in nodes for p, _, _ in self.edges[id(node)] if id(p) not in inside}
-        return list(found.values())
+        producers = {id(p): p for node in nodes for p, _, _ in self.edges[id(node)] if id(p) not in inside}
+        return list(producers.values())
 
     def add(self, node: Node, source: Node) -> None:
         """One more stored value, which reads a stored one."""
@@ -91,7 +91,7 @@ class Inlining:
         costs: dict[int, int] = {}
         for node in computing:
             edges = self._edges_of(node)
-            self.costs[id(node)] = cost = _cost(node) + sum(costs.get(id(below(one)), 0) for one in node.inputs)
+            self.costs[id(node)] = cost = _cost(node) + sum(costs.get(id(below(source)), 0) for source in node.inputs)
             if isinstance(node.op, Pointwise) and id(node) not in self.wanted:
                 if not edges and cost <= REPEAT_COST:
                     self._free.add(id(node))
@@ -119,32 +119,36 @@ class Inlining:
             return False  # It has more to read than it has to store.
         # Rows that were looked up and changed are read again in backward, and by what they were normalised to.
         looked_up = len(readers) > 1 and self.bindings >= ROOMY and any(gathers(producer.op) for producer in large)
-        if (looked_up or any(self.claims.of(reader).rereads for reader in readers)) and any(
+        if (looked_up or any(self.selection.of(reader).rereads for reader in readers)) and any(
             self._is_alone(producer, node) for producer in large
         ):
             return False  # Stored instead of what it is made of, it takes as much memory, and is computed once.
-        return cost <= min([self.claims.of(reader).repeats for reader in readers], default=REPEAT_COST)
+        return cost <= min([self.selection.of(reader).repeats for reader in readers], default=REPEAT_COST)
 
     def _only_copied(self, computing: list[Node]) -> set[int]:
         """Ids of values that are computed for one copy of aligned rows alone: its kernel computes them."""
-        found: set[int] = set()
+        copied: set[int] = set()
         for node in reversed(computing):
             readers = self._readers.get(id(node), [])
             is_one = len(readers) == 1 and isinstance(node.op, Pointwise) and id(node) not in self.wanted
-            if is_one and (is_aligned(readers[0]) or id(readers[0]) in found):
-                found.add(id(node))
-        return found
+            if is_one and (is_aligned(readers[0]) or id(readers[0]) in copied):
+                copied.add(id(node))
+        return copied
 
     def _is_alone(self, producer: Node, node: Node) -> bool:
         """Whether a computed value is read for one node only."""
         if producer.buffer is not None:
             return False
-        at = producer
-        while at is not node:
-            readers = self._readers.get(id(at), [])
-            if id(at) in self.wanted or len(readers) != 1 or (at is not producer and id(at) not in self._inline):
+        current = producer
+        while current is not node:
+            readers = self._readers.get(id(current), [])
+            if (
+                id(current) in self.wanted
+                or len(readers) != 1
+                or (current is not producer and id(current) not in self._inline)
+            ):
                 return False
-            at = readers[0]
+            current = readers[0]
         return True
 
     def _is_half_operand(self, node: Node, readers: list[Node]) -> bool:
@@ -154,15 +158,17 @@ class Inlining:
         """
         if node.op is not pointwise.cast or node.spec.dtype.format not in (F16, BF16):
             return False
-        products = [reader for reader in readers if self.claims.of(reader).rereads]
-        found = bool(products) or any(map(is_aligned, readers))
+        products = [reader for reader in readers if self.selection.of(reader).rereads]
+        is_operand = bool(products) or any(map(is_aligned, readers))
         if products and below(node.inputs[0]).buffer is not None:
             size = prod(node.spec.shape)
-            times = sum(prod(one.spec.shape) * one.inputs[0].spec.shape[-1] for one in products) // max(size, 1)
-            found = size >= LARGE and times >= REREAD
-        if found:
+            times = sum(prod(product.spec.shape) * product.inputs[0].spec.shape[-1] for product in products) // max(
+                size, 1
+            )
+            is_operand = size >= LARGE and times >= REREAD
+        if is_operand:
             self.halves.add(id(node))
-        return found
+        return is_operand
 
     def _store_crowded(self, computing: list[Node]) -> None:
         """Where one node alone would bind too many buffers, what it computes in place is stored after all."""
@@ -192,20 +198,20 @@ class Inlining:
 
     def _resolve(self, source: Node, shape: Shape) -> list[Edge]:
         """The values from memory below an input that is read at `shape`, each with the views on the way to it."""
-        found: list[Edge] = []
+        edges: list[Edge] = []
         stack: list[tuple[Node, Chain]] = [(source, _spread(source, shape))]
         while stack:
-            at, views = stack.pop()
-            while is_view(at):
-                step = at.op if isinstance(at.op, Movement) else None
-                views = (*views, (step, tuple(at.attrs.items()), at.inputs[0].spec.shape))
-                at = at.inputs[0]
-            if is_free(at) or id(at) in self._inline:
-                if at.op is not HOST:
-                    stack.extend((inner, views + _spread(inner, at.spec.shape)) for inner in at.inputs)
+            current, views = stack.pop()
+            while is_view(current):
+                step = current.op if isinstance(current.op, Movement) else None
+                views = (*views, (step, tuple(current.attrs.items()), current.inputs[0].spec.shape))
+                current = current.inputs[0]
+            if is_free(current) or id(current) in self._inline:
+                if current.op is not HOST:
+                    stack.extend((inner, views + _spread(inner, current.spec.shape)) for inner in current.inputs)
             else:
-                found.append((at, views, shape))
-        return found
+                edges.append((current, views, shape))
+        return edges
 
 
 def _cost(node: Node) -> int:

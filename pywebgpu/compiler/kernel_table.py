@@ -48,14 +48,18 @@ class KernelTable:
         """For each kernel that a group is run by, one mostly: its number, what it binds, in order, and host numbers."""
         form, owners, own = self._form(group)
         if form not in self._known:
-            index = {id(owner): at for at, owner in enumerate(owners)}
+            index = {id(owner): index for index, owner in enumerate(owners)}
             self._known[form] = [
                 (self._add(kernel), [(index[id(node)], window) for node, window in bound])
-                for kernel, bound in self._write(group, {node: at for at, node in enumerate(own)})
+                for kernel, bound in self._write(group, {node: index for index, node in enumerate(own)})
             ]
         numbers = tuple([self.numbers[node] for node in own])
         return [
-            (number, [(owners[at], window) for at, window in bound], numbers if self.kernels[number].numbers else ())
+            (
+                number,
+                [(owners[owner_index], window) for owner_index, window in bound],
+                numbers if self.kernels[number].numbers else (),
+            )
             for number, bound in self._known[form]
         ]
 

@@ -29,30 +29,30 @@ class LiveIntervals:
 
     def during(self, interval: LiveInterval) -> int:
         """The buffers of any step of a life."""
-        found = 0
+        numbers = 0
         for node in self._cover(interval):
-            found |= self._any[node]
+            numbers |= self._any[node]
         for step in interval:
             node = step + self._size
             while node:
-                found |= self._all[node]
+                numbers |= self._all[node]
                 node >>= 1
-        return found
+        return numbers
 
     def _cover(self, interval: LiveInterval) -> list[int]:
         """The fewest nodes that have all steps of a life below them, and no other step."""
         low, high = interval[0] + self._size, interval[1] + self._size + 1
-        found: list[int] = []
+        tree_nodes: list[int] = []
         while low < high:
             if low & 1:
-                found.append(low)
+                tree_nodes.append(low)
                 low += 1
             if high & 1:
                 high -= 1
-                found.append(high)
+                tree_nodes.append(high)
             low >>= 1
             high >>= 1
-        return found
+        return tree_nodes
 
 
 def members(buffers: int) -> Iterator[int]:

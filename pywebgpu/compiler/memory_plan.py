@@ -39,13 +39,13 @@ class _Buffer:
         begin, finish = interval
         meeting = [value for value in self.values if value[0][0] <= finish and begin <= value[0][1]]
         taken = sorted((start, end) for _, start, end in meeting)
-        found: list[tuple[int, int]] = []
+        gaps: list[tuple[int, int]] = []
         free = 0
         for start, end in [*taken, (self.nbytes, self.nbytes)]:
             if start - free >= nbytes:
-                found.append((start - free, free))
+                gaps.append((start - free, free))
             free = max(free, -(-end // ALIGNMENT) * ALIGNMENT)
-        return min(found, default=None)
+        return min(gaps, default=None)
 
     def full(self, interval: LiveInterval, nbytes: int) -> Iterator[LiveInterval]:
         """When, during a life, fewer than `nbytes` bytes are free."""
@@ -97,17 +97,17 @@ class _Buffers:
         self._come_to(nbytes)
         room = ((1 << len(self.made)) - 1) & ~(without | self._full.during(interval))
         empty = room & ~self._used.during(interval)
-        found: list[tuple[int, int, int]] = []
+        fitting_gaps: list[tuple[int, int, int]] = []
         for size in self._sizes[bisect_left(self._sizes, nbytes) :]:
             fitting = self._of_size[size] & empty
             if fitting:
-                found.append((size, next(members(fitting)), 0))
+                fitting_gaps.append((size, next(members(fitting)), 0))
                 break
         for number in members(room & ~empty):
             gap = self.made[number].gap(interval, nbytes)
             if gap is not None:
-                found.append((gap[0], number, gap[1]))
-        return min(found)[1:] if found else None
+                fitting_gaps.append((gap[0], number, gap[1]))
+        return min(fitting_gaps)[1:] if fitting_gaps else None
 
     def _come_to(self, nbytes: int) -> None:
         """From now on no value is larger."""
@@ -129,12 +129,12 @@ def plan(
     """
     end = len(steps)
     intervals = _intervals(steps, len(sizes))
-    beside = _neighbours(steps, len(sizes))
+    neighbours = _neighbours(steps, len(sizes))
     for slot, owner in pinned.items():
         intervals[owner] = min(intervals[slot][0], intervals[owner][0]) if owner in late else 0, end
     inner = [slot for slot in range(len(sizes)) if slot not in pinned]
     orders = [sorted(inner, key=lambda slot: (-sizes[slot], turn * intervals[slot][turn < 0])) for turn in (1, -1)]
-    layouts = [_laid_out(order, sizes, pinned, intervals, beside, end) for order in (orders if inner else [inner])]
+    layouts = [_laid_out(order, sizes, pinned, intervals, neighbours, end) for order in (orders if inner else [inner])]
     buffers, offsets, bytes_of = min(layouts, key=lambda layout: sum(layout[2]))
     own = [(intervals[slot], sizes[slot]) for slot in {*inner, *pinned.values()}]
     return Layout(buffers, offsets, bytes_of, _fullest(own, end))
@@ -145,44 +145,44 @@ def _laid_out(
     sizes: Sequence[int],
     pinned: Mapping[int, int],
     intervals: Sequence[LiveInterval],
-    beside: Sequence[set[int]],
+    neighbours: Sequence[set[int]],
     end: int,
 ) -> tuple[list[int], list[int], list[int]]:
     """buffer and offset of each slot, and bytes of each buffer, where slots choose in this order."""
     buffers = _Buffers(end)
-    found: dict[int, tuple[int, int]] = {}  # by slot
+    ranges: dict[int, tuple[int, int]] = {}  # by slot
     for slot, owner in pinned.items():
-        if owner not in found:
-            found[owner] = buffers.new(sizes[owner]), 0
-            buffers.put(*found[owner], sizes[owner], intervals[owner])
-        found[slot] = found[owner]
+        if owner not in ranges:
+            ranges[owner] = buffers.new(sizes[owner]), 0
+            buffers.put(*ranges[owner], sizes[owner], intervals[owner])
+        ranges[slot] = ranges[owner]
     for slot in order:
         without = 0
-        for other in beside[slot] & found.keys():
-            without |= 1 << found[other][0]
+        for other in neighbours[slot] & ranges.keys():
+            without |= 1 << ranges[other][0]
         position = buffers.find(sizes[slot], intervals[slot], without)
-        found[slot] = position or (buffers.new(sizes[slot]), 0)
-        buffers.put(*found[slot], sizes[slot], intervals[slot])
-    numbers, offsets = zip(*(found[slot] for slot in range(len(sizes))), strict=True) if sizes else ((), ())
+        ranges[slot] = position or (buffers.new(sizes[slot]), 0)
+        buffers.put(*ranges[slot], sizes[slot], intervals[slot])
+    numbers, offsets = zip(*(ranges[slot] for slot in range(len(sizes))), strict=True) if sizes else ((), ())
     return list(numbers), list(offsets), [buffer.nbytes for buffer in buffers.made]
 
 
 def _intervals(steps: Sequence[Sequence[int]], count: int) -> list[LiveInterval]:
     """First and last step of each slot; one that no step touches is there all the time."""
-    found: dict[int, LiveInterval] = {}
-    for at, touched in enumerate(steps):
+    intervals: dict[int, LiveInterval] = {}
+    for index, touched in enumerate(steps):
         for slot in touched:
-            found[slot] = (found.get(slot, (at, at))[0], at)
-    return [found.get(slot, (0, len(steps))) for slot in range(count)]
+            intervals[slot] = (intervals.get(slot, (index, index))[0], index)
+    return [intervals.get(slot, (0, len(steps))) for slot in range(count)]
 
 
 def _neighbours(steps: Sequence[Sequence[int]], count: int) -> list[set[int]]:
     """For each slot those that a step touches together with it."""
-    found: list[set[int]] = [set() for _ in range(count)]
+    neighbours: list[set[int]] = [set() for _ in range(count)]
     for touched in steps:
         for slot in touched:
-            found[slot].update(touched)
-    return found
+            neighbours[slot].update(touched)
+    return neighbours
 
 
 def _fullest(values: Iterable[tuple[LiveInterval, int]], end: int) -> int:

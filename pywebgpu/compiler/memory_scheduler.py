@@ -66,7 +66,7 @@ def ordered(
     A group runs when all before it did: of those that can, the first one that frees more than it takes, else the first.
     inside: by id of a value, the one in whose buffer it lies.
     """
-    position = {group.number: at for at, group in enumerate(groups)}
+    position = {group.number: index for index, group in enumerate(groups)}
     memory = _Memory(groups, reads, kept)
     children: dict[int, list[P]] = {}
     for group in groups:
@@ -75,44 +75,44 @@ def ordered(
     missing = [len(group.parents) for group in groups]  # by position: groups that have to run before
     ready: set[int] = set()  # the positions of groups that can run, and of those that free more than they take
     freeing: set[int] = set()
-    found: list[P] = []
+    order: list[P] = []
 
     def offer(group: P) -> None:
-        at = position[group.number]
-        if not missing[at]:
-            ready.add(at)
+        index = position[group.number]
+        if not missing[index]:
+            ready.add(index)
             if memory.growth(group) < 0:
-                freeing.add(at)
+                freeing.add(index)
 
     for group in groups:
         offer(group)
     begun: set[int] = set()  # ids of values in whose buffers others lie
 
-    def wholes(at: int) -> set[int]:
-        return {id(inside[id(node)][0]) for node in groups[at].outputs if id(node) in inside}
+    def wholes(index: int) -> set[int]:
+        return {id(inside[id(node)][0]) for node in groups[index].outputs if id(node) in inside}
 
     def first() -> int:
         """Of those that can run. A buffer of many values is there from the first of them on: that one can wait."""
-        at = min(freeing or ready)
-        if wholes(at) <= begun:
-            return at
-        others = [one for one in freeing if wholes(one) <= begun]
+        index = min(freeing or ready)
+        if wholes(index) <= begun:
+            return index
+        others = [index for index in freeing if wholes(index) <= begun]
         if not others:
-            read = {id(node) for node in memory.inputs(groups[at])}
-            beside = [one for one in ready if any(id(node) in read for node in memory.inputs(groups[one]))]
-            others = [one for one in beside if wholes(one) <= begun]
-        return min(others, default=at)
+            read = {id(node) for node in memory.inputs(groups[index])}
+            siblings = [index for index in ready if any(id(node) in read for node in memory.inputs(groups[index]))]
+            others = [index for index in siblings if wholes(index) <= begun]
+        return min(others, default=index)
 
     while ready:
-        at = first()
-        begun |= wholes(at)
-        ready.remove(at)
-        freeing.discard(at)
-        found.append(groups[at])
-        for reader in memory.run(groups[at]):
+        index = first()
+        begun |= wholes(index)
+        ready.remove(index)
+        freeing.discard(index)
+        order.append(groups[index])
+        for reader in memory.run(groups[index]):
             offer(reader)
-        for child in children.get(groups[at].number, ()):
+        for child in children.get(groups[index].number, ()):
             missing[position[child.number]] -= 1
             offer(child)
-    assert len(found) == len(groups), "the groups of a schedule have an order"
-    return found
+    assert len(order) == len(groups), "the groups of a schedule have an order"
+    return order

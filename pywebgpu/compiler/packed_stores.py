@@ -8,12 +8,12 @@ from collections.abc import Iterable
 
 from pywebgpu.ir.graph import Node
 from pywebgpu.kernels.template import Computation
-from pywebgpu.kernels.templates import Claims
+from pywebgpu.kernels.templates import Selection
 
 
-def needs_copy(node: Node, claims: Claims) -> bool:
+def needs_copy(node: Node, selection: Selection) -> bool:
     """Whether it is computed by kernels of which some cannot write it packed: another one makes a copy, or the same."""
-    return node.spec.dtype.format.per_word > 1 and not claims.of(node).packs_own
+    return node.spec.dtype.format.per_word > 1 and not selection.of(node).packs_own
 
 
 def stores(work: Computation, node: Node) -> bool:

@@ -38,10 +38,10 @@ class Partition:
 
     def is_path_between(self, a: FusionGroup, b: FusionGroup) -> bool:
         """Whether one depends on the other through a third group, so that they cannot be one."""
-        for one, other in ((a, b), (b, a)):
+        for later, other in ((a, b), (b, a)):
             for number in other.parents:
                 parent = self.groups[number]
-                if parent is not one and parent.before & one.members:
+                if parent is not later and parent.before & later.members:
                     return True
         return False
 
@@ -60,9 +60,9 @@ class Partition:
                 group.parents.discard(second.number)
                 group.parents.add(merged.number)
 
-    def divide(self, whole: FusionGroup, parts: Sequence[FusionGroup]) -> None:
+    def divide(self, group: FusionGroup, parts: Sequence[FusionGroup]) -> None:
         """Puts groups that have the nodes of another in its place. Nothing is known of order until `settle`."""
-        del self.groups[whole.number]
+        del self.groups[group.number]
         for part in parts:
             part.number = self._count
             self._count += 1
@@ -107,12 +107,12 @@ class Partition:
     def _producers(self, group: FusionGroup) -> list[FusionGroup]:
         """The other groups that a group reads from."""
         read = (producer for node in group.nodes for producer, _, _ in self._edges[id(node)])
-        found = [self.of[id(producer)] for producer in read if producer.buffer is None]
-        return [producer for producer in found if producer is not group]
+        producers_of_reads = [self.of[id(producer)] for producer in read if producer.buffer is None]
+        return [producer for producer in producers_of_reads if producer is not group]
 
     def _later(self, group: FusionGroup) -> list[FusionGroup]:
         """The others with a node that was placed after the group's first: whatever depends on it is among them."""
         first = (group.members & -group.members).bit_length() - 1
-        found = {(at := self.of[id(node)]).number: at for node in self._added[first:]}
-        found.pop(group.number)
-        return list(found.values())
+        groups = {(owner := self.of[id(node)]).number: owner for node in self._added[first:]}
+        groups.pop(group.number)
+        return list(groups.values())

@@ -28,19 +28,19 @@ from pywebgpu.ir.graph import Node
 from pywebgpu.ir.show import as_text
 from pywebgpu.ir.walk import toposort
 from pywebgpu.kernels.access import is_free, is_view
-from pywebgpu.kernels.templates import Claims
+from pywebgpu.kernels.templates import Selection
 from pywebgpu.ops import indexing, pointwise
 from pywebgpu.settings import settings
 from pywebgpu.support.formats import BF16, F16
 
 Roots = tuple[Node, ...]
-Rewrite = Callable[[Roots, Sequence[Node], Claims], Roots]
+Rewrite = Callable[[Roots, Sequence[Node], Selection], Roots]
 
 
 class Property(enum.Enum):
     """What may hold of all nodes of a graph. A pass establishes some; every later pass keeps them."""
 
-    ONE_VALUE = "a node has one value: no composite op is left, and of fused ops those that a template claims"
+    ONE_VALUE = "a node has one value: no composite op is left, and of fused ops those that a template matches"
     REAL = "complex values are leaves and roots only"
     HAS_KERNEL = "each op has a kernel, or is read through"
     OWN_BUFFER = "each root is computed into a buffer of its own"
@@ -67,7 +67,7 @@ class Graph:
         self.superseded.append(self.order)
 
 
-def _always(order: Sequence[Node], claims: Claims) -> bool:
+def _always(order: Sequence[Node], selection: Selection) -> bool:
     return True
 
 
@@ -83,37 +83,37 @@ class Pass:
     purpose: str
     rewrite: Rewrite | None = None
     module: str = ""
-    when: Callable[[Sequence[Node], Claims], bool] = _always
+    when: Callable[[Sequence[Node], Selection], bool] = _always
     establishes: tuple[Property, ...] = ()
 
-    def run(self, roots: Roots, order: Sequence[Node], claims: Claims) -> Roots:
+    def run(self, roots: Roots, order: Sequence[Node], selection: Selection) -> Roots:
         rewrite: Rewrite = self.rewrite or getattr(import_module(f"pywebgpu.compiler.passes.{self.module}"), self.name)
-        return rewrite(roots, order, claims)
+        return rewrite(roots, order, selection)
 
 
-def _is_complex(order: Sequence[Node], claims: Claims) -> bool:
+def _is_complex(order: Sequence[Node], selection: Selection) -> bool:
     return any(node.spec.dtype.part is not None for node in order)
 
 
-def _has_halves(order: Sequence[Node], claims: Claims) -> bool:
+def _has_halves(order: Sequence[Node], selection: Selection) -> bool:
     return any(node.spec.dtype.format in (F16, BF16) for node in order)
 
 
-def _has_scans(order: Sequence[Node], claims: Claims) -> bool:
+def _has_scans(order: Sequence[Node], selection: Selection) -> bool:
     return any(node.op is indexing.scan for node in order)
 
 
-def _has_matrices(order: Sequence[Node], claims: Claims) -> bool:
-    return bool(claims.target.features.matrices)  # which no browser has
+def _has_matrices(order: Sequence[Node], selection: Selection) -> bool:
+    return bool(selection.target.features.matrices)  # which no browser has
 
 
-def own_buffers(roots: Roots, order: Sequence[Node], claims: Claims) -> Roots:
+def own_buffers(roots: Roots, order: Sequence[Node], selection: Selection) -> Roots:
     """Copies roots that are views, leaves, constants or wanted twice, and those that not every kernel can write."""
     seen: set[int] = set()
     stored: list[Node] = []
     for root in roots:
         shared = root.buffer is not None or is_view(root) or is_free(root) or id(root) in seen
-        shared = shared or packed_stores.needs_copy(root, claims)
+        shared = shared or packed_stores.needs_copy(root, selection)
         seen.add(id(root))
         stored.append(pointwise.copy(root) if shared else root)
     return tuple(stored)
@@ -151,12 +151,14 @@ HOST = (
 )  # fmt: skip
 
 
-def run(passes: Sequence[Pass], graph: Graph, claims: Claims) -> None:
+def run(passes: Sequence[Pass], graph: Graph, selection: Selection) -> None:
     """Runs the passes that apply, one after another, on `graph`."""
-    verifier: Any = import_module("pywebgpu.compiler.verify").GraphVerifier(graph, claims) if settings.verify else None
+    verifier: Any = (
+        import_module("pywebgpu.compiler.verify").GraphVerifier(graph, selection) if settings.verify else None
+    )
     for each in passes:
-        if each.when(graph.order, claims):
-            roots = each.run(graph.roots, graph.order, claims)
+        if each.when(graph.order, selection):
+            roots = each.run(graph.roots, graph.order, selection)
             if roots != graph.roots:
                 graph.replace(roots)
         if settings.debug >= 4:

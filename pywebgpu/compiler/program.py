@@ -81,8 +81,8 @@ class Program:
     @property
     def blocks(self) -> tuple[tuple[int, ...], ...]:
         """The host numbers that steps read, each set once: what the uniform holds, block by block."""
-        found = [step.numbers for step in self.steps if isinstance(step, Dispatch) and step.numbers]
-        return tuple(dict.fromkeys(found))
+        blocks = [step.numbers for step in self.steps if isinstance(step, Dispatch) and step.numbers]
+        return tuple(dict.fromkeys(blocks))
 
     @property
     def scratch_bytes(self) -> int:

@@ -14,7 +14,7 @@ from pywebgpu.compiler.fusion_group import FusionGroup
 from pywebgpu.compiler.inlining import Inlining
 from pywebgpu.compiler.suballocation import Suballocation
 from pywebgpu.ir.graph import Node
-from pywebgpu.kernels.templates import Claims
+from pywebgpu.kernels.templates import Selection
 from pywebgpu.ops import checks
 
 
@@ -37,17 +37,17 @@ class Schedule:
     def copy_after(self, node: Node, copy: Node) -> None:
         """Has a stored value copied by the kernel that computes it, or else by the next one."""
         self._reads.add(copy, node)
-        at = next(at for at, group in enumerate(self.groups) if any(one is node for one in group.nodes))
-        group = self.groups[at]
+        index = next(index for index, group in enumerate(self.groups) if any(member is node for member in group.nodes))
+        group = self.groups[index]
         joined = with_copy(group, copy, self._reads)
         if joined is not None:
             joined.outputs = [*group.outputs, copy]
-            self.groups[at] = joined
+            self.groups[index] = joined
             return
-        template = self._reads.claims.of(copy)
+        template = self._reads.selection.of(copy)
         alone = FusionGroup(template, [copy], template.start(copy), number=len(self.groups))
         alone.outputs = [copy]
-        self.groups.insert(at + 1, alone)
+        self.groups.insert(index + 1, alone)
 
     def reads(self, group: FusionGroup) -> list[Node]:
         """Values from outside that a group reads."""
@@ -55,12 +55,12 @@ class Schedule:
 
 
 def scheduled(
-    placed: Suballocation, nodes: list[Node], claims: Claims, written: Iterable[tuple[Node, Node]]
+    placed: Suballocation, nodes: list[Node], selection: Selection, written: Iterable[tuple[Node, Node]]
 ) -> Schedule:
     """nodes: the toposorted graph.  written: pairs of a root and a data leaf whose buffer the root may take over."""
     checks_itself = any(checks.may_fail(node) for node in nodes)
-    bindings = claims.target.limits.bindings - checks_itself  # The device's fault words take one.
-    reads = Inlining(nodes, {id(node) for node in (*placed.roots, *placed.parts)}, bindings, claims)
+    bindings = selection.target.limits.bindings - checks_itself  # The device's fault words take one.
+    reads = Inlining(nodes, {id(node) for node in (*placed.roots, *placed.parts)}, bindings, selection)
     windows: dict[int, list[Node]] = {}  # by id of the data in whose buffer they lie
     for window in placed.windows:
         windows.setdefault(id(placed.inside[id(window)][0]), []).append(window)
@@ -87,7 +87,7 @@ def _ordered(
     fusion: Fusion, reads: Inlining, alias: dict[int, Node], nodes: list[Node], inside: dict[int, tuple[Node, int]]
 ) -> list[FusionGroup]:
     """As the graph has them, by their last nodes, but early what lets memory go."""
-    rank = {id(node): at for at, node in enumerate(nodes)}
+    rank = {id(node): index for index, node in enumerate(nodes)}
     groups = sorted(fusion.partition.groups.values(), key=lambda group: rank[id(group.nodes[-1])])
     for group in groups:
         own = {id(node) for node in group.nodes}

@@ -67,16 +67,16 @@ def load_sealed(file: Path) -> Program:
 def from_data(data: Any) -> Program:
     """As from_json, of what wire.as_data gives. Raises Malformed, and CompileError for another version."""
     if isinstance(data, dict) and not (type(data.get("version")) is int and data["version"] == wire.VERSION):
-        found = documents.shown(data.get("version"))
-        raise CompileError(f"a program of version {found}; this pywebgpu reads version {wire.VERSION}")
+        version = documents.shown(data.get("version"))
+        raise CompileError(f"a program of version {version}; this pywebgpu reads version {wire.VERSION}")
     validate.check(data)
     inside = [Slot(_words(size), buffer) for buffer, size in enumerate(data["sizes"])]
     inside += [Slot(_words(size), buffer, offset) for buffer, offset, size in data["ranges"]]
     ends = [_slot(value) for value in (*data["inputs"], *data["outputs"])]
     first, middle = len(inside), len(inside) + len(data["inputs"])
     outputs: dict[int, int] = {}  # Equal values are one slot, so that a run gives them one buffer.
-    for at, value in enumerate(data["outputs"], middle):
-        outputs.setdefault(value["buffer"], at)
+    for index, value in enumerate(data["outputs"], middle):
+        outputs.setdefault(value["buffer"], index)
     return Program(
         kernels=tuple(_kernel(kernel) for kernel in data["kernels"]),
         steps=tuple(_step(step, data) for step in data["steps"]),
@@ -84,7 +84,7 @@ def from_data(data: Any) -> Program:
         inputs=tuple(range(first, middle)),
         numbers=tuple(dtypes.BY_NAME[name] for name in data["numbers"]),
         outputs=tuple(outputs[value["buffer"]] for value in data["outputs"]),
-        written=tuple((output, given) for output, given in data["written"]),
+        written=tuple((output, leaf) for output, leaf in data["written"]),
         sizes=tuple(data["sizes"]),
         scratch=tuple(data["scratch"]),
         lower_bound=data["lower_bound"],

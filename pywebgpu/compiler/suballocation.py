@@ -19,7 +19,7 @@ from pywebgpu.compiler.packed_stores import needs_copy
 from pywebgpu.ir import walk
 from pywebgpu.ir.graph import DATA, HOST, NO_ATTRS, WHICH, Movement, Node, Spec, thread_state
 from pywebgpu.kernels.access import Chain, is_free, is_view, read_at
-from pywebgpu.kernels.templates import Claims
+from pywebgpu.kernels.templates import Selection
 from pywebgpu.ops import indexing, movement, packing, pointwise, scattering
 from pywebgpu.support.symbolic import constant, variable
 
@@ -67,21 +67,21 @@ def is_done(node: Node) -> bool:
 def windows(roots: tuple[Node, ...], order: Sequence[Node]) -> Suballocation:
     """Replaces aligned slices of data by leaves. `order` is the toposorted graph."""
     placed = Suballocation(roots)
-    found: dict[tuple[int, int, Spec], Node] = {}
+    window_of: dict[tuple[int, int, Spec], Node] = {}
 
     def rule(node: Node) -> Node:
         source, start = source_of(node)
         if source is None:
             return node
-        whole, before = placed.inside.get(id(source), (source, 0))
-        key = (id(whole), before + start, node.spec)
-        if key not in found:
+        owner, before = placed.inside.get(id(source), (source, 0))
+        key = (id(owner), before + start, node.spec)
+        if key not in window_of:
             window = Node(DATA, (), NO_ATTRS, node.spec)
-            window.buffer = whole.buffer
-            found[key] = window
+            window.buffer = owner.buffer
+            window_of[key] = window
             placed.windows.append(window)
-            placed.inside[id(window)] = whole, before + start
-        return found[key]
+            placed.inside[id(window)] = owner, before + start
+        return window_of[key]
 
     placed.roots = walk.rebuild(roots, order, rule)
     return placed
@@ -108,7 +108,7 @@ def source_of(node: Node) -> tuple[Node | None, int]:
 
 
 def suballocate(
-    before: Suballocation, order: Sequence[Node], claims: Claims, apart: Collection[int] = ()
+    before: Suballocation, order: Sequence[Node], selection: Selection, packed_apart: Collection[int] = ()
 ) -> Suballocation:
     """Finds for each part of each pack whether its producer may write it there, and copies the others.
 
@@ -117,7 +117,7 @@ def suballocate(
     placed = Suballocation(before.roots, dict(before.inside), windows=before.windows)
     if not any(_is_placed(node) for node in order):
         return placed
-    taken = {id(root) for root in before.roots} | set(apart)
+    taken = {id(root) for root in before.roots} | set(packed_apart)
     new: dict[int, Node] = {}
     bases = _Bases(order, taken, new, placed)
     for node in order:
@@ -125,7 +125,7 @@ def suballocate(
         if not node.is_source:
             inputs = tuple([new[id(source)] for source in node.inputs])
             if node.op is packing.pack:
-                fresh = _packed(node, inputs, taken, new, placed, claims)
+                fresh = _packed(node, inputs, taken, new, placed, selection)
             elif node.op in scattering.OVERWRITING:
                 fresh = bases.overwriting(node, inputs)
             elif node.op is packing.part:
@@ -138,7 +138,7 @@ def suballocate(
                 thread_state.origins.carry(node, fresh)
         new[id(node)] = fresh
     placed.roots = tuple(new[id(root)] for root in before.roots)
-    placed.origin = {id(fresh): at for at, fresh in new.items()}
+    placed.origin = {id(fresh): node_id for node_id, fresh in new.items()}
     _flatten(placed.inside)
     return placed
 
@@ -150,11 +150,11 @@ def _is_placed(node: Node) -> bool:
 
 def _flatten(inside: dict[int, tuple[Node, int]]) -> None:
     """What lies in a value that lies in another lies in that one."""
-    for at, (whole, start) in inside.items():
-        while id(whole) in inside:
-            whole, more = inside[id(whole)]
+    for node_id, (owner, start) in inside.items():
+        while id(owner) in inside:
+            owner, more = inside[id(owner)]
             start += more
-        inside[at] = whole, start
+        inside[node_id] = owner, start
 
 
 class _Bases:
@@ -184,11 +184,11 @@ class _Bases:
         return fresh
 
     def _base(self, old: Node, source: Node) -> Node:
-        owner, at = _owner(old), old
-        is_alone = owner is not None and id(owner) not in self._taken and len(self._users[id(at)]) == 1
-        while is_alone and at is not owner:
-            at = at.inputs[0]
-            is_alone = len(self._users[id(at)]) == 1
+        owner, current = _owner(old), old
+        is_alone = owner is not None and id(owner) not in self._taken and len(self._users[id(current)]) == 1
+        while is_alone and current is not owner:
+            current = current.inputs[0]
+            is_alone = len(self._users[id(current)]) == 1
         if not is_alone:
             return pointwise.copy(source)
         self._taken.add(id(owner))
@@ -204,7 +204,12 @@ def _call(node: Node) -> Any:
 
 
 def _packed(
-    node: Node, inputs: tuple[Node, ...], taken: set[int], new: dict[int, Node], placed: Suballocation, claims: Claims
+    node: Node,
+    inputs: tuple[Node, ...],
+    taken: set[int],
+    new: dict[int, Node],
+    placed: Suballocation,
+    selection: Selection,
 ) -> Node:
     """The pack of parts that are computed where they belong. `inputs` are those of `node` in the new graph."""
     parts: list[tuple[int, Node]] = []
@@ -220,7 +225,7 @@ def _packed(
         if 0 in source.spec.shape:
             continue
         owner = _owner(old)
-        if owner is not None and id(owner) not in taken and not needs_copy(owner, claims):
+        if owner is not None and id(owner) not in taken and not needs_copy(owner, selection):
             join(start)
             taken.add(id(owner))
             parts.append((start, new[id(owner)]))
@@ -229,15 +234,15 @@ def _packed(
             parts.append((start, pointwise.copy(source)))
         else:
             copied.append((start, source))
-            if len(copied) == claims.target.limits.bindings - 2:
+            if len(copied) == selection.target.limits.bindings - 2:
                 join(end)
     join(node.attrs["size"])
     attrs = {**node.attrs, "starts": tuple([start for start, _ in parts])}
-    made = Node(packing.pack, tuple([part for _, part in parts]), attrs, node.spec)
+    packed = Node(packing.pack, tuple([part for _, part in parts]), attrs, node.spec)
     for start, part in parts:
-        placed.inside[id(part)] = made, start
+        placed.inside[id(part)] = packed, start
         placed.parts.append(part)
-    return made
+    return packed
 
 
 def _owner(source: Node) -> Node | None:
@@ -263,7 +268,7 @@ def _joined(copied: list[tuple[int, Node]], end: int) -> Node:
 
 def clashes(schedule: Schedule, placed: Suballocation) -> list[Node]:
     """The parts that a kernel reads while it writes another part of their pack."""
-    found: dict[int, Node] = {}
+    clashing: dict[int, Node] = {}
     for group in schedule.groups:
         written = {id(placed.inside[id(node)][0]) for node in group.outputs if id(node) in placed.inside}
         over = {id(placed.first(node)) for node in group.outputs}
@@ -273,19 +278,21 @@ def clashes(schedule: Schedule, placed: Suballocation) -> list[Node]:
             if id(placed.first(node)) in over:
                 continue
             if id(node) in placed.inside and id(placed.inside[id(node)][0]) in written:
-                found[id(node)] = node
-    return list(found.values())
+                clashing[id(node)] = node
+    return list(clashing.values())
 
 
 def may_move(part: Node, placed: Suballocation) -> bool:
     """Whether nothing else lies in a part, or is made over it, so that it alone can lie elsewhere."""
     over = {id(node) for node in placed.written_over.values()} | placed.written_over.keys()
-    return id(part) not in over and all(one.op is not packing.part or one.inputs[0] is not part for one in placed.parts)
+    return id(part) not in over and all(
+        window.op is not packing.part or window.inputs[0] is not part for window in placed.parts
+    )
 
 
 def move(part: Node, placed: Suballocation) -> Node:
     """Gives a part of a pack a buffer of its own. Returns its copy, which lies in the pack."""
-    made = pointwise.copy(part)
-    placed.inside[id(made)] = placed.inside.pop(id(part))
-    placed.parts[placed.parts.index(part)] = made
-    return made
+    copy = pointwise.copy(part)
+    placed.inside[id(copy)] = placed.inside.pop(id(part))
+    placed.parts[placed.parts.index(part)] = copy
+    return copy

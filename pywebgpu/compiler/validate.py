@@ -27,16 +27,20 @@ def check(data: Any) -> None:
     require(isinstance(data, dict), "a program", "it is an object")
     for name in LISTS:
         require(isinstance(data.get(name), list), name, "it is a list")
-    for at, size in enumerate(data["sizes"]):
-        require(is_size(size) and size >= WORD and size % WORD == 0, f"sizes[{at}]", "a buffer has words, one at least")
-    for at, found in enumerate(data["ranges"]):
-        require(_is_range(found, data["sizes"]), f"ranges[{at}]", "a buffer, a multiple of 256, and bytes that it has")
+    for index, size in enumerate(data["sizes"]):
+        require(
+            is_size(size) and size >= WORD and size % WORD == 0, f"sizes[{index}]", "a buffer has words, one at least"
+        )
+    for index, span in enumerate(data["ranges"]):
+        require(
+            _is_range(span, data["sizes"]), f"ranges[{index}]", "a buffer, a multiple of 256, and bytes that it has"
+        )
     _check_ends(data)
-    for at, kernel in enumerate(data["kernels"]):
-        _check_kernel(f"kernels[{at}]", kernel, len(data["blocks"]))
-    for at, block in enumerate(data["blocks"]):
+    for index, kernel in enumerate(data["kernels"]):
+        _check_kernel(f"kernels[{index}]", kernel, len(data["blocks"]))
+    for index, block in enumerate(data["blocks"]):
         fits = isinstance(block, list) and 0 < len(block) <= MAX_NUMBERS and all(map(is_size, block))
-        require(fits and max(block) < len(data["numbers"]), f"blocks[{at}]", "it has host numbers, one at least")
+        require(fits and max(block) < len(data["numbers"]), f"blocks[{index}]", "it has host numbers, one at least")
     _check_steps(data)
     least = data.get("lower_bound")
     require(is_size(least) and least <= sum(data["sizes"]), "lower_bound", "at most the bytes of all buffers")
@@ -47,10 +51,10 @@ def is_dtype(name: object) -> bool:
     return isinstance(name, str) and name in dtypes.BY_NAME and dtypes.BY_NAME[name].compute is not None
 
 
-def _is_range(found: Any, sizes: list[int]) -> bool:
-    if not (isinstance(found, list) and len(found) == 3 and all(map(is_size, found)) and found[0] < len(sizes)):
+def _is_range(span: Any, sizes: list[int]) -> bool:
+    if not (isinstance(span, list) and len(span) == 3 and all(map(is_size, span)) and span[0] < len(sizes)):
         return False
-    buffer, offset, size = found
+    buffer, offset, size = span
     return bool(offset % 256 == 0 and size % WORD == 0 and size > 0 and offset + size <= sizes[buffer])
 
 
@@ -58,20 +62,29 @@ def _check_ends(data: Data) -> None:
     """What goes in and comes out."""
     rule = "a value has a dtype of webgpu, and a buffer that holds its shape"
     for name in ("inputs", "outputs"):
-        for at, value in enumerate(data[name]):
-            require(_is_value(value, data["sizes"]), f"{name}[{at}]", rule)
-    given = [value["buffer"] for value in data["inputs"]]
-    made = [value["buffer"] for value in data["outputs"]]
-    require(len(set(given)) == len(given), "inputs", "each has a buffer of its own")
-    for at, pair in enumerate(data["written"]):
+        for index, value in enumerate(data[name]):
+            require(_is_value(value, data["sizes"]), f"{name}[{index}]", rule)
+    input_buffers = [value["buffer"] for value in data["inputs"]]
+    output_buffers = [value["buffer"] for value in data["outputs"]]
+    require(len(set(input_buffers)) == len(input_buffers), "inputs", "each has a buffer of its own")
+    for index, pair in enumerate(data["written"]):
         fits = isinstance(pair, list) and len(pair) == 2 and all(map(is_size, pair))
-        fits = fits and pair[0] < len(made) and pair[1] < len(given) and made[pair[0]] == given[pair[1]]
-        require(fits, f"written[{at}]", "an output, and the input whose buffer it has")
+        fits = (
+            fits
+            and pair[0] < len(output_buffers)
+            and pair[1] < len(input_buffers)
+            and output_buffers[pair[0]] == input_buffers[pair[1]]
+        )
+        require(fits, f"written[{index}]", "an output, and the input whose buffer it has")
     replaced = {output for output, _ in data["written"]}
     require(len(replaced) == len(data["written"]), "written", "an output replaces one input")
-    for at, buffer in enumerate(made):
-        require(at in replaced or buffer not in given, f"outputs[{at}]", "it has the buffer of an input that stays")
-    inner = set(range(len(data["sizes"]))) - {*given, *made}
+    for index, buffer in enumerate(output_buffers):
+        require(
+            index in replaced or buffer not in input_buffers,
+            f"outputs[{index}]",
+            "it has the buffer of an input that stays",
+        )
+    inner = set(range(len(data["sizes"]))) - {*input_buffers, *output_buffers}
     scratch = data["scratch"]
     fits = all(map(is_size, scratch)) and len(scratch) == len(inner) and set(scratch) == inner
     require(fits, "scratch", "the buffers that are neither an input's nor an output's")
@@ -95,8 +108,8 @@ def _check_kernel(where: str, kernel: Any, n_blocks: int) -> None:
     require(fits, where, f"a grid is three numbers from 1 to {MAX_GROUPS}")
     require(re.fullmatch("(?=.*w)[rw]+n?f?", letters), where, "bindings are r and w, some w among them, then n, then f")
     require("n" not in letters or n_blocks, where, "it reads host numbers, and there are none")
-    declared = [(int(at), kind) for at, kind in BINDING.findall(text) if len(at) < 4]
-    fits = declared == [(at, KINDS[letter]) for at, letter in enumerate(letters)]
+    declared = [(int(number), kind) for number, kind in BINDING.findall(text) if len(number) < 4]
+    fits = declared == [(index, KINDS[letter]) for index, letter in enumerate(letters)]
     fits = fits and text.count("@binding(") == len(letters) and ENTRY.search(text) is not None
     require(fits, where, "its text has the entry main, and binds what the letters say")
     needs = kernel.get("needs", [])
@@ -108,8 +121,8 @@ def _check_kernel(where: str, kernel: Any, n_blocks: int) -> None:
 def _check_steps(data: Data) -> None:
     kernels, sizes, ranges = data["kernels"], data["sizes"], data["ranges"]
     known = {value["buffer"] for value in data["inputs"]}  # What has a value. A kernel may read an empty one without.
-    for at, step in enumerate(data["steps"]):
-        where = f"steps[{at}]"
+    for index, step in enumerate(data["steps"]):
+        where = f"steps[{index}]"
         fits = isinstance(step, list) and len(step) > 0 and all(map(is_size, step)) and step[0] < len(kernels)
         letters = kernels[step[0]]["bindings"].replace("f", "") if fits else ""
         if letters.endswith("n"):
@@ -118,11 +131,11 @@ def _check_steps(data: Data) -> None:
         fits = fits and len(step) == 1 + len(letters) and all(n < len(sizes) + len(ranges) for n in step[1:])
         require(fits, where, "a kernel, a buffer or a range for each letter r and w of it, and a block for n")
         bound = [(n, 0, EXACT) if n < len(sizes) else ranges[n - len(sizes)] for n in step[1:]]
-        read = {found[0] for found, letter in zip(bound, letters, strict=True) if letter == "r"}
-        written = [found for found, letter in zip(bound, letters, strict=True) if letter == "w"]
+        read = {binding[0] for binding, letter in zip(bound, letters, strict=True) if letter == "r"}
+        written = [binding for binding, letter in zip(bound, letters, strict=True) if letter == "w"]
         for k, (buffer, begin, size) in enumerate(written):
-            apart = (b != buffer or e + n <= begin or begin + size <= e for b, e, n in written[:k])
-            require(buffer not in read and all(apart), where, "it writes what it binds twice")
+            disjoint = (b != buffer or e + n <= begin or begin + size <= e for b, e, n in written[:k])
+            require(buffer not in read and all(disjoint), where, "it writes what it binds twice")
             known.add(buffer)
-    for at, value in enumerate(data["outputs"]):
-        require(value["buffer"] in known or 0 in value["shape"], f"outputs[{at}]", "no step writes it")
+    for index, value in enumerate(data["outputs"]):
+        require(value["buffer"] in known or 0 in value["shape"], f"outputs[{index}]", "no step writes it")

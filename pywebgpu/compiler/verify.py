@@ -36,7 +36,7 @@ from pywebgpu.ir.walk import base, toposort
 from pywebgpu.kernels import windows
 from pywebgpu.kernels.access import is_free, is_view
 from pywebgpu.kernels.kernel import Kernel, Limits
-from pywebgpu.kernels.templates import Claims
+from pywebgpu.kernels.templates import Selection
 from pywebgpu.ops import complex_parts, pointwise
 
 _COMPLEX_ENDS = (complex_parts.complex_, complex_parts.real, complex_parts.imag)
@@ -46,8 +46,8 @@ _SHARED = re.compile(r"var<workgroup> \w+: (?:array<)+(?:vec(\d)<|atomic<)?\w+>?
 class GraphVerifier:
     """Checks a graph after each pass: its order, its specs, the specs of its roots, what earlier passes established."""
 
-    def __init__(self, graph: Graph, claims: Claims) -> None:
-        self._graph, self._claims = graph, claims
+    def __init__(self, graph: Graph, selection: Selection) -> None:
+        self._graph, self._selection = graph, selection
         self._specs = [root.spec for root in graph.roots]
         self._holds: set[Property] = set()
         self._check("recording")
@@ -81,13 +81,13 @@ class GraphVerifier:
         if rule is Property.REAL:
             return [node for node in nodes if _is_complex_inside(node)]
         if rule is Property.HAS_KERNEL:
-            return [node for node in nodes if not is_view(node) and self._claims.of(node) is None]
+            return [node for node in nodes if not is_view(node) and self._selection.of(node) is None]
         roots = self._graph.roots
         return [root for i, root in enumerate(roots) if root.buffer is not None or is_view(root) or root in roots[:i]]
 
     def _has_one_value(self, node: Node) -> bool:
         if isinstance(node.op, Fused):
-            return WHICH in node.attrs and self._claims.is_computed(node)
+            return WHICH in node.attrs and self._selection.is_computed(node)
         return not isinstance(node.op, Composite) and node.op is not OUTPUT
 
 

@@ -31,7 +31,7 @@ def as_data(program: Program) -> dict[str, Any]:
             return slot.buffer
         return len(program.sizes) + ranges.setdefault((slot.buffer, slot.offset, slot.nbytes), len(ranges))
 
-    blocks = {block: at for at, block in enumerate(program.blocks)}
+    blocks = {block: index for index, block in enumerate(program.blocks)}
     for step in program.steps:
         if not isinstance(step, Dispatch):
             raise CompileError(f"{step.op.name}: a program of the cpu device cannot leave Python")
@@ -42,7 +42,7 @@ def as_data(program: Program) -> dict[str, Any]:
         "kernels": [_kernel_data(kernel) for kernel in program.kernels],
         "steps": steps,
         "sizes": list(program.sizes),
-        "ranges": [list(found) for found in ranges],
+        "ranges": [list(span) for span in ranges],
         "scratch": list(program.scratch),
         "inputs": [_value_data(program.slots[slot]) for slot in program.inputs],
         "outputs": [_value_data(program.slots[slot]) for slot in program.outputs],

@@ -1,6 +1,6 @@
 """Scaled dot-product attention: two contractions and a softmax between them, and the same as fused ops.
 
-The fused ops, one for the values and one for the gradients, never store scores where a template claims them; elsewhere
+The fused ops, one for the values and one for the gradients, never store scores where a template matches them; elsewhere
 they are made of the same nodes as the composite, so that equal parts of both are computed once.
 """
 

@@ -33,10 +33,10 @@ def collate(batch: Sequence[Any], *, collate_fn_map: FunctionMap | None = None) 
         return _from_arrays(batch)
     match first:
         case Mapping():
-            items = {key: collate([one[key] for one in batch], collate_fn_map=collate_fn_map) for key in first}
+            items = {key: collate([sample[key] for sample in batch], collate_fn_map=collate_fn_map) for key in first}
             return _mapping(first, items)
         case Sequence():
-            if any(len(one) != len(first) for one in batch):
+            if any(len(sample) != len(first) for sample in batch):
                 raise RuntimeError("each element in list of batch should be of equal size")
             columns = zip(*batch, strict=True)
             return _sequence(first, [collate(column, collate_fn_map=collate_fn_map) for column in columns])

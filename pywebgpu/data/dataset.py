@@ -40,13 +40,13 @@ class TensorDataset(Dataset[tuple[tensor.Tensor, ...]]):
     """
 
     def __init__(self, *tensors: tensor.Tensor) -> None:
-        if any(one.ndim == 0 or one.shape[0] != tensors[0].shape[0] for one in tensors):
-            sizes = ", ".join(str(tuple(one.shape)) for one in tensors)
+        if any(column.ndim == 0 or column.shape[0] != tensors[0].shape[0] for column in tensors):
+            sizes = ", ".join(str(tuple(column.shape)) for column in tensors)
             raise AssertionError(f"Size mismatch between tensors: {sizes}")
         self.tensors = tensors
 
     def __getitem__(self, index: int) -> tuple[tensor.Tensor, ...]:
-        return tuple(one[index] for one in self.tensors)
+        return tuple(column[index] for column in self.tensors)
 
     def __len__(self) -> int:
         return int(self.tensors[0].shape[0])
@@ -59,8 +59,10 @@ class TensorDataset(Dataset[tuple[tensor.Tensor, ...]]):
                 raise IndexError(f"index {index} is out of bounds for a dataset of {n_rows} examples")
         rows = [index % n_rows for index in indices]
         # The rows are data of the program, so all batches of one size run the same program.
-        by_device = {one.device: create.tensor(rows, dtype=dtypes.int64, device=one.device) for one in self.tensors}
-        return [one[by_device[one.device]] for one in self.tensors]
+        by_device = {
+            column.device: create.tensor(rows, dtype=dtypes.int64, device=column.device) for column in self.tensors
+        }
+        return [column[by_device[column.device]] for column in self.tensors]
 
 
 class Subset(Dataset[T_co]):
@@ -92,16 +94,18 @@ class ConcatDataset(Dataset[T_co]):
         self.datasets = list(datasets)
         if not self.datasets:
             raise AssertionError("datasets should not be an empty iterable")
-        if any(isinstance(one, IterableDataset) for one in self.datasets):
+        if any(isinstance(dataset, IterableDataset) for dataset in self.datasets):
             raise AssertionError("ConcatDataset does not support IterableDataset")
-        self.cumulative_sizes = list(itertools.accumulate(len(cast(Any, one)) for one in self.datasets))
+        self.cumulative_sizes = list(itertools.accumulate(len(cast(Any, dataset)) for dataset in self.datasets))
 
     def __getitem__(self, index: int) -> T_co:
         if not -len(self) <= index < len(self):
             raise IndexError(f"index {index} is out of bounds for a dataset of {len(self)} examples")
         index %= len(self)
-        which = bisect.bisect_right(self.cumulative_sizes, index)
-        return self.datasets[which][index - self.cumulative_sizes[which - 1] if which else index]
+        dataset_index = bisect.bisect_right(self.cumulative_sizes, index)
+        return self.datasets[dataset_index][
+            index - self.cumulative_sizes[dataset_index - 1] if dataset_index else index
+        ]
 
     def __len__(self) -> int:
         return self.cumulative_sizes[-1]
@@ -117,7 +121,7 @@ class StackDataset(Dataset[Any], Generic[T_co]):
         if args and kwargs:
             raise ValueError("Supported either ``tuple``- (via ``args``) or ``dict``- (via ``kwargs``) like input")
         self.datasets: Any = args or kwargs
-        sizes = {len(cast(Sized, one)) for one in (args or kwargs.values())}
+        sizes = {len(cast(Sized, dataset)) for dataset in (args or kwargs.values())}
         if not sizes:
             raise ValueError("At least one dataset should be passed")
         if len(sizes) > 1:
@@ -126,8 +130,8 @@ class StackDataset(Dataset[Any], Generic[T_co]):
 
     def __getitem__(self, index: int) -> tuple[T_co, ...] | dict[str, T_co]:
         if isinstance(self.datasets, dict):
-            return {name: one[index] for name, one in self.datasets.items()}
-        return tuple(one[index] for one in self.datasets)
+            return {name: dataset[index] for name, dataset in self.datasets.items()}
+        return tuple(dataset[index] for dataset in self.datasets)
 
     def __len__(self) -> int:
         return self._length
@@ -140,13 +144,13 @@ class ChainDataset(IterableDataset[T_co]):
         self.datasets = list(datasets)
 
     def __iter__(self) -> Iterator[T_co]:
-        for one in self.datasets:
-            if not isinstance(one, IterableDataset):
+        for dataset in self.datasets:
+            if not isinstance(dataset, IterableDataset):
                 raise TypeError("ChainDataset only supports IterableDataset")
-            yield from one
+            yield from dataset
 
     def __len__(self) -> int:
-        return sum(len(cast(Any, one)) for one in self.datasets)
+        return sum(len(cast(Any, dataset)) for dataset in self.datasets)
 
 
 def random_split(

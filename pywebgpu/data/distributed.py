@@ -42,8 +42,8 @@ class DistributedSampler(Sampler[int]):
             source = generator.Source()
             source.manual_seed(self.seed + self.epoch)
             indices = permutation(len(indices), host_random(source))
-        whole = itertools.islice(itertools.cycle(indices), self.total_size)
-        return itertools.islice(whole, self.rank, None, self.num_replicas)
+        padded = itertools.islice(itertools.cycle(indices), self.total_size)
+        return itertools.islice(padded, self.rank, None, self.num_replicas)
 
     def __len__(self) -> int:
         return self.num_samples

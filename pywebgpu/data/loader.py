@@ -99,34 +99,34 @@ class DataLoader(Generic[T_co]):
         return fetch._DatasetKind.Iterable if is_stream else fetch._DatasetKind.Map
 
     def _choose_order(
-        self, shuffle: bool | None, given: Iterable[Any] | None, batches: Iterable[Sequence[Any]] | None
+        self, shuffle: bool | None, indices: Iterable[Any] | None, batches: Iterable[Sequence[Any]] | None
     ) -> None:
         """Checks the options of the order, and sets `sampler`, `batch_sampler`, `batch_size` and `drop_last`."""
         is_stream = isinstance(self.dataset, dataset.IterableDataset)
         if is_stream and shuffle:
             raise ValueError(f"DataLoader with IterableDataset: expected unspecified shuffle option, but got {shuffle}")
-        if is_stream and (given is not None or batches is not None):
+        if is_stream and (indices is not None or batches is not None):
             raise ValueError("DataLoader with IterableDataset: expected unspecified sampler and batch_sampler options")
-        if given is not None and shuffle:
+        if indices is not None and shuffle:
             raise ValueError("sampler option is mutually exclusive with shuffle")
         if batches is not None:
-            if self.batch_size != 1 or shuffle or given is not None or self.drop_last:
+            if self.batch_size != 1 or shuffle or indices is not None or self.drop_last:
                 raise ValueError(
                     "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last"
                 )
             self.batch_size, self.drop_last = None, False
         elif self.batch_size is None and self.drop_last:
             raise ValueError("batch_size=None option disables auto-batching and is mutually exclusive with drop_last")
-        if given is None:
+        if indices is None:
             if is_stream:
-                given = itertools.repeat(None)
+                indices = itertools.repeat(None)
             elif shuffle:
-                given = sampler.RandomSampler(self.dataset, generator=self.generator)
+                indices = sampler.RandomSampler(self.dataset, generator=self.generator)
             else:
-                given = sampler.SequentialSampler(self.dataset)
+                indices = sampler.SequentialSampler(self.dataset)
         if batches is None and self.batch_size is not None:
-            batches = sampler.BatchSampler(given, self.batch_size, self.drop_last)
-        self.sampler, self.batch_sampler = given, batches
+            batches = sampler.BatchSampler(indices, self.batch_size, self.drop_last)
+        self.sampler, self.batch_sampler = indices, batches
 
 
 def _check_workers(number: int, timeout: float, prefetch: int | None, persistent: bool, context: object) -> None:

@@ -171,9 +171,9 @@ def permutation(n: int, draw: Callable[[], float]) -> list[int]:
     return sorted(range(n), key=keys.__getitem__)
 
 
-def _next_seed(given: Source) -> int:
+def _next_seed(origin: Source) -> int:
     """A number of the host for the next draw, which is taken."""
-    source = generator.default() if given is None else given
+    source = generator.default() if origin is None else origin
     seed, stream, draws = source.numbers()
     source.draw()
     return seed | stream << 64 | int(draws) << 128

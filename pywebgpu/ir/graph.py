@@ -155,16 +155,16 @@ class Pointwise:
 
     def _spec(self, inputs: tuple[Node, ...]) -> Spec:
         """The inputs' common shape, and their dtype."""
-        found = inputs[-1].spec
+        spec = inputs[-1].spec
         for node in inputs:
             own = node.spec
-            if own.shape != found.shape:
-                if own.shape and found.shape:
+            if own.shape != spec.shape:
+                if own.shape and spec.shape:
                     raise ShapeError(f"{self.name}: inputs must have one shape, got {[n.spec.shape for n in inputs]}")
-                found = own if own.shape else found
-            if own.dtype is not found.dtype and self.result is None:
+                spec = own if own.shape else spec
+            if own.dtype is not spec.dtype and self.result is None:
                 raise DTypeError(f"{self.name}: inputs must have one dtype, got {[n.spec.dtype for n in inputs]}")
-        return found
+        return spec
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -262,7 +262,7 @@ class Custom:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fused:
-    """Several values that one kernel may compute together, where a template claims the op on a target.
+    """Several values that one kernel may compute together, where a template matches the op on a target.
 
     fallback: (*inputs, **attrs) -> the same values, made of other ops: what it means, and what runs everywhere else.
     vjp: (gradients of the outputs, outputs, *inputs, **attrs) -> gradients of the inputs; a gradient may be None. It is
@@ -284,8 +284,8 @@ class Fused:
         """The outputs."""
         specs = self.infer(*[n.spec for n in inputs], **attrs)
         flows = thread_state.grad and any(n.requires for n in inputs)
-        whole = FusedNode(self, inputs, attrs or NO_ATTRS, specs, flows)
-        return tuple([whole.output(at) for at in range(len(specs))])
+        fused = FusedNode(self, inputs, attrs or NO_ATTRS, specs, flows)
+        return tuple([fused.output(position) for position in range(len(specs))])
 
 
 class Composite:
@@ -304,16 +304,16 @@ class Composite:
     def __init__(self, name: str, text: str, inputs: tuple[Node, ...], output: Node) -> None:
         self.name, self.text, self.inputs, self.output = name, text, inputs, output
         self.spec = output.spec
-        found = _reached(output)
-        self.flows = tuple([node in found for node in inputs])
+        reached = _reached(output)
+        self.flows = tuple([node in reached for node in inputs])
         self.formulas: Any = None
         self.sequence: Any = None
         self.repeats: bool | None = None
 
     def __call__(self, *inputs: Node) -> Node:
         flows = False
-        for at, node in enumerate(inputs):
-            if node.requires and self.flows[at]:
+        for position, node in enumerate(inputs):
+            if node.requires and self.flows[position]:
                 flows = thread_state.grad
                 break
         return Node(self, inputs, NO_ATTRS, self.spec, flows)
@@ -321,17 +321,17 @@ class Composite:
 
 def _reached(output: Node) -> set[Node]:
     """The nodes that a gradient of `output` can flow to."""
-    found: set[Node] = set()
+    reached: set[Node] = set()
     stack = [output] if output.requires else []
     while stack:
         node = stack.pop()
-        if node not in found:
-            found.add(node)
+        if node not in reached:
+            reached.add(node)
             rules = getattr(node.op, "vjp", None)
-            for which, source in enumerate(node.inputs):
-                if source.requires and not (isinstance(rules, tuple) and rules[which] is None):
+            for position, source in enumerate(node.inputs):
+                if source.requires and not (isinstance(rules, tuple) and rules[position] is None):
                     stack.append(source)
-    return found
+    return reached
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -349,8 +349,8 @@ Op = Leaf | Pointwise | Generator | Movement | Reduction | Structural | Custom |
 
 
 def _flows(vjp: tuple[Vjp | None, ...] | Vjp, inputs: tuple[Node, ...], dtype: DType) -> bool:
-    for which, node in enumerate(inputs):
-        if node.requires and dtype.kind is _FLOAT and (not isinstance(vjp, tuple) or vjp[which] is not None):
+    for position, node in enumerate(inputs):
+        if node.requires and dtype.kind is _FLOAT and (not isinstance(vjp, tuple) or vjp[position] is not None):
             return thread_state.grad
     return False
 
@@ -457,10 +457,10 @@ class OutputNode(Node):
 
     __slots__ = ("_cell",)
 
-    def __init__(self, whole: FusedNode, index: int, cell: Cell) -> None:
+    def __init__(self, fused: FusedNode, index: int, cell: Cell) -> None:
         self._cell = cell
-        spec, was = whole.specs[index], (cell.buffer, cell.stale)
-        super().__init__(OUTPUT, (whole,), {"index": index}, spec, whole.requires and spec.dtype.kind is _FLOAT)
+        spec, was = fused.specs[index], (cell.buffer, cell.stale)
+        super().__init__(OUTPUT, (fused,), {"index": index}, spec, fused.requires and spec.dtype.kind is _FLOAT)
         cell.buffer, cell.stale = was
 
     @property

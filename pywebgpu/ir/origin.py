@@ -77,8 +77,8 @@ class Watcher(Generic[StorageT, ProgramT, DeviceT]):
     def wrote(self, storage: StorageT, origin: Origin) -> None:
         """A tensor got another value."""
 
-    def gradient(self, node: Node, part: Node, which: int) -> None:
-        """Backward made `part`, the gradient of input `which` of `node`."""
+    def gradient(self, node: Node, part: Node, input_index: int) -> None:
+        """Backward made `part`, the gradient of input `input_index` of `node`."""
 
     def failed(self, node: Node) -> None:
         """Backward raises an exception at `node`."""
@@ -143,10 +143,10 @@ class Origins:
             yield
             failed = False
         finally:
-            found = Span(kind, name, start, time.perf_counter(), inner.phase, failed)
+            finished = Span(kind, name, start, time.perf_counter(), inner.phase, failed)
             self._stack.pop()
             for watcher in self.watchers:
-                watcher.span(found)
+                watcher.span(finished)
 
     def call(self, module: _Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
         """module.forward(*args, **kwargs), whose nodes come from that module."""
@@ -202,11 +202,11 @@ class Origins:
         for watcher in self.watchers:
             watcher.again(device, program)
 
-    def gradient(self, node: Node, part: Node, which: int) -> None:
+    def gradient(self, node: Node, part: Node, input_index: int) -> None:
         """A gradient through `node` belongs to the part of the program that made `node`."""
         self.claim(part, replace(self.find(node), phase=BACKWARD))
         for watcher in self.watchers:
-            watcher.gradient(node, part, which)
+            watcher.gradient(node, part, input_index)
 
     def failed(self, node: Node) -> None:
         for watcher in self.watchers:
@@ -219,30 +219,30 @@ class Origins:
 
     def claim(self, node: Node, origin: Origin) -> None:
         """Gives an origin to a node and to those below it that have none. What follows a gradient is no forward."""
-        found: list[Node] = []
+        reached: list[Node] = []
         seen: set[int] = set()
         stack = [node]
         while stack:
-            at = stack.pop()
-            known = self.known.get(at)
+            current = stack.pop()
+            known = self.known.get(current)
             if known is not None:
                 turns = known.phase == BACKWARD and origin.phase == FORWARD
-                if turns and not isinstance(at.op, Generator):  # Constants are shared.
+                if turns and not isinstance(current.op, Generator):  # Constants are shared.
                     origin = replace(origin, phase=BACKWARD)
-            elif id(at) not in seen:
-                seen.add(id(at))
-                found.append(at)
-                if at.buffer is None:
-                    stack.extend(at.inputs)
-        for at in found:
-            self.known[at] = origin
+            elif id(current) not in seen:
+                seen.add(id(current))
+                reached.append(current)
+                if current.buffer is None:
+                    stack.extend(current.inputs)
+        for current in reached:
+            self.known[current] = origin
 
     def find(self, node: Node) -> Origin:
         """The origin of a node, or of the first one below it that has one."""
-        at = node
-        while at not in self.known and at.inputs:
-            at = at.inputs[0]
-        return self.known.get(at, Origin())
+        current = node
+        while current not in self.known and current.inputs:
+            current = current.inputs[0]
+        return self.known.get(current, Origin())
 
 
 def watch(watcher: Watcher[Any, Any, Any]) -> Origins:
@@ -272,14 +272,14 @@ def user_line() -> str:
 
 def user_stack() -> Stack:
     """All lines that run outside of this package, the outermost first."""
-    found: list[tuple[str, int, str]] = []
+    frames: list[tuple[str, int, str]] = []
     frame: Any = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
         if not code.co_filename.startswith(_PACKAGE):
-            found.append((code.co_filename, frame.f_lineno, code.co_name))
+            frames.append((code.co_filename, frame.f_lineno, code.co_name))
         frame = frame.f_back
-    return tuple(reversed(found))
+    return tuple(reversed(frames))
 
 
 def _line(file: str, number: int, function: str = "") -> str:
@@ -292,5 +292,5 @@ def _title(file: str) -> str:
     name = getattr(getattr(shell, "compile", None), "format_code_name", lambda name: None)(file)
     if name is not None:  # ("Cell", "In[14]")
         return f"cell {name[1].removeprefix('In[').removesuffix(']')}"
-    found = _CELL.match(basename(file))
-    return f"cell {found[1] or found[2]}" if found else file
+    cell = _CELL.match(basename(file))
+    return f"cell {cell[1] or cell[2]}" if cell else file

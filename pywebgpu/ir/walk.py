@@ -61,7 +61,7 @@ def history(roots: Iterable[Node], stop: Set[Node] = frozenset()) -> list[Node]:
 
 def towards(order: Sequence[Node], wanted: Set[Node]) -> tuple[list[Node], Set[Node]]:
     """The part of a history that leads to some nodes, and those of them below which nothing does."""
-    found: list[Node] = []
+    leading: list[Node] = []
     ends: set[Node] = set()
     seen: set[Node] = set()
     for node in order:
@@ -70,8 +70,8 @@ def towards(order: Sequence[Node], wanted: Set[Node]) -> tuple[list[Node], Set[N
                 continue
             ends.add(node)
         seen.add(node)
-        found.append(node)
-    return found, ends
+        leading.append(node)
+    return leading, ends
 
 
 def unspent(roots: Iterable[Node]) -> list[Node]:

@@ -46,16 +46,16 @@ def below(node: Node) -> Node:
 @lru_cache(4096)
 def read_at(start: Sym, shape: Shape, chain: Chain) -> Sym | None:
     """The flat index of the producer's element that is read for the consumer's element `start`."""
-    at = unflatten(start, shape)
+    coords = unflatten(start, shape)
     last = shape
     for op, attrs, source in chain:
         if op is None:
             return None
-        at, bounds = op.index(at, source, **dict(attrs))
+        coords, bounds = op.index(coords, source, **dict(attrs))
         if bounds:
             return None
         last = source
-    return flatten(at, last)
+    return flatten(coords, last)
 
 
 def reads_inside(edges: list[Edge], node: Node, inside: set[int], position: Sym) -> bool:
@@ -69,16 +69,16 @@ def reads_inside(edges: list[Edge], node: Node, inside: set[int], position: Sym)
     return True
 
 
-def down(node: Node, at: tuple[Sym, ...]) -> tuple[int, Sym] | None:
+def down(node: Node, coords: tuple[Sym, ...]) -> tuple[int, Sym] | None:
     """The id of the node below a chain of views, and the flat index there; None where an element may lie outside."""
     while is_view(node):
         if not isinstance(node.op, Movement):
             return None
-        at, bounds = node.op.index(at, node.inputs[0].spec.shape, **node.attrs)
+        coords, bounds = node.op.index(coords, node.inputs[0].spec.shape, **node.attrs)
         if bounds:
             return None
         node = node.inputs[0]
-    return id(node), flatten(at, node.spec.shape)
+    return id(node), flatten(coords, node.spec.shape)
 
 
 def only_moves(node: Node) -> bool:

@@ -39,23 +39,23 @@ class Blocks:
         return name if name not in _TYPES else self.fresh(letter)
 
     def let(self, value: Expr, name: str = "") -> Var:
-        found = Var(value.type, name or self.fresh())
-        self._body.append(ir.Declare("let", found, value))
-        return found
+        variable = Var(value.type, name or self.fresh())
+        self._body.append(ir.Declare("let", variable, value))
+        return variable
 
     def var(self, value: Expr | ir.Type, name: str = "") -> Var:
         """A variable that may be assigned to: with a value, or of a type."""
         start, kind = (value, value.type) if isinstance(value, Expr) else (None, value)
-        found = Var(kind, name or self.fresh())
-        self._body.append(ir.Declare("var", found, start))
-        return found
+        variable = Var(kind, name or self.fresh())
+        self._body.append(ir.Declare("var", variable, start))
+        return variable
 
     def local_array(self, name: str, values: Sequence[Expr]) -> ir.Array:
         """An array of the invocation's own, which may be read at any index."""
-        found = ir.Array("function", name, values[0].type, len(values))
-        value = ir.call(f"array<{found.type}, {found.length}>", found.type, *values)
-        self._body.append(ir.Declare("var", found, value))
-        return found
+        array = ir.Array("function", name, values[0].type, len(values))
+        value = ir.call(f"array<{array.type}, {array.length}>", array.type, *values)
+        self._body.append(ir.Declare("var", array, value))
+        return array
 
     def workgroup_array(self, name: str, type: ir.Type, length: int, rows: int = 0, planes: int = 0) -> ir.Array:
         """An array that a workgroup shares, of one to three dimensions. Who asks for the same again gets the same."""
@@ -86,27 +86,27 @@ class Blocks:
         self, name: str, start: ir.Operand, end: ir.Operand, step: ir.Operand = 1, sign: str = "+="
     ) -> Iterator[Var]:
         """A block for each number from start to end, which is left out; sign ">>=": downwards, by halves."""
-        at = Var(U32, name)
-        head = ir.Declare("var", at, ir.like(at, start)), ir.Assign(at, ir.like(at, step), sign)
-        found = ir.Loop(at > end if sign == ">>=" else at < end, [], head)
-        self._body.append(found)
-        with self._inside(found.body):
-            yield at
+        counter = Var(U32, name)
+        head = ir.Declare("var", counter, ir.like(counter, start)), ir.Assign(counter, ir.like(counter, step), sign)
+        loop = ir.Loop(counter > end if sign == ">>=" else counter < end, [], head)
+        self._body.append(loop)
+        with self._inside(loop.body):
+            yield counter
 
     def while_(self, condition: Expr) -> AbstractContextManager[None]:
-        found = ir.Loop(ir.truth(condition), [])
-        self._body.append(found)
-        return self._inside(found.body)
+        loop = ir.Loop(ir.truth(condition), [])
+        self._body.append(loop)
+        return self._inside(loop.body)
 
     def scope(self) -> AbstractContextManager[None]:
-        found = ir.Scope([])
-        self._body.append(found)
-        return self._inside(found.body)
+        scope = ir.Scope([])
+        self._body.append(scope)
+        return self._inside(scope.body)
 
     def jump(self, word: str, condition: Expr | None = None) -> None:
         """return or break, where the condition holds."""
-        one = ir.Jump(word)
-        self._body.append(one if condition is None else ir.If([(ir.truth(condition), [one])]))
+        jump = ir.Jump(word)
+        self._body.append(jump if condition is None else ir.If([(ir.truth(condition), [jump])]))
 
     def barrier(self) -> None:
         self.jump("workgroupBarrier()")

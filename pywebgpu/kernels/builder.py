@@ -59,15 +59,15 @@ class Builder(Blocks):
     def buffer(self, node: Node) -> ir.Array:
         """The binding of the node's buffer."""
         owner = self._alias.get(id(node), node)
-        found = self.bound.get(id(owner))
-        if found is None:
+        binding = self.bound.get(id(owner))
+        if binding is None:
             format_ = self._format(owner)
             # Where a CPU plays the GPU, the length is told: it would ask at every load.
             words = max(format_.words(count(owner)), 1)
             name, length = f"b{len(self.bound)}", words if self.limits.emulated else 0
             array = ir.Array("storage", name, ir.SCALARS[format_.word], length, words)
-            self.bound[id(owner)] = found = owner, array
-        return found[1]
+            self.bound[id(owner)] = binding = owner, array
+        return binding[1]
 
     def _format(self, node: Node) -> Format:
         """How a stored value lies in its buffer."""
@@ -88,22 +88,23 @@ class Builder(Blocks):
             self._gathered[id(node)] = self.var(ir.Const(U32, 0), self.fresh("word"))
         return max(map(self.per_word, packed), default=1)
 
-    def store(self, node: Node, at: Sym, value: Expr) -> None:
+    def store(self, node: Node, position: Sym, value: Expr) -> None:
         format_, array = self._format(node), self.buffer(node)
         each = format_.per_word
         if each == 1:
             if not format_.pack:
                 value = value if self._is_rounded(node) else rounded(value, node.spec.dtype)
-            self.assign(array[ir.Index(at)], self.packed(node, value) if format_.pack else value)
+            self.assign(array[ir.Index(position)], self.packed(node, value) if format_.pack else value)
             return
-        (where, which), size = self._in_word(at, each), count(node)
-        if which.is_constant:
-            self._store_known(node, where, self.packed(node, value), is_last=at.is_constant and at.const == size - 1)
+        (where, part), size = self._in_word(position, each), count(node)
+        if part.is_constant:
+            is_last = position.is_constant and position.const == size - 1
+            self._store_known(node, where, self.packed(node, value), is_last=is_last)
             return
         word = self._gathered[id(node)]
-        self.assign(word, ir.Call(_SHIFTED, U32, self.packed(node, value), _bits_below(which, format_)), "|=")
-        is_whole = ir.Index(which).eq(each - 1)
-        with self.if_(is_whole | ir.Index(at).eq(size - 1) if size % each else is_whole):
+        self.assign(word, ir.Call(_SHIFTED, U32, self.packed(node, value), _bits_below(part, format_)), "|=")
+        is_whole = ir.Index(part).eq(each - 1)
+        with self.if_(is_whole | ir.Index(position).eq(size - 1) if size % each else is_whole):
             self.assign(array[ir.Index(where)], word)
             self.assign(word, 0)
 
@@ -118,7 +119,9 @@ class Builder(Blocks):
     def store_word(self, node: Node, where: Sym, elements: Sequence[Expr]) -> None:
         """Elements that share a word: their bits, as `packed` gives them. where: the number of the word."""
         step = 8 * self._format(node).itemsize
-        parts = [ir.Call(_SHIFTED, U32, bits, ir.Const(U32, at * step)) for at, bits in enumerate(elements) if at]
+        parts = [
+            ir.Call(_SHIFTED, U32, bits, ir.Const(U32, index * step)) for index, bits in enumerate(elements) if index
+        ]
         word = reduce(lambda a, b: ir.Call(_OR, U32, a, b), parts, elements[0])
         self.assign(self.buffer(node)[ir.Index(where)], word)
 
@@ -142,30 +145,30 @@ class Builder(Blocks):
         known = isinstance(node.op, Reduction) or node.op is contraction.matmul
         return known or (isinstance(node.op, Pointwise) and node.op.wgsl != "{0}")
 
-    def _loaded(self, node: Node, at: Sym) -> Expr:
+    def _loaded(self, node: Node, position: Sym) -> Expr:
         format_, array = self._read_format(node), self.buffer(node)
         unpack, type_ = ir.template(format_.unpack), ir.scalar(node.spec.dtype)
         if format_.per_word == 1:
-            word = array[ir.Index(at)]
+            word = array[ir.Index(position)]
             return ir.Call(unpack, type_, word) if format_.unpack else word
-        where, which = self._in_word(at, format_.per_word)
-        return ir.Call(unpack, type_, self._word_at(array, where), _bits_below(which, format_))
+        where, part = self._in_word(position, format_.per_word)
+        return ir.Call(unpack, type_, self._word_at(array, where), _bits_below(part, format_))
 
     def _find_known(self, key: tuple[int, Sym]) -> Expr | None:
         for known in reversed(self._known):
-            found = known.get(key)
-            if found is not None:
-                return found
+            expr = known.get(key)
+            if expr is not None:
+                return expr
         return None
 
     def word(self, node: Node, ats: Sequence[Coords]) -> Expr | None:
         """A load of the word that some elements share, in this order; None where there is no such word."""
-        source, found = access.below(node), [access.down(node, at) for at in ats]
-        if None in found or not self.has_buffer(source) or self._read_format(source).per_word != len(ats):
+        source, elements = access.below(node), [access.down(node, coords) for coords in ats]
+        if None in elements or not self.has_buffer(source) or self._read_format(source).per_word != len(ats):
             return None
-        places = [self._in_word(one[1], len(ats)) for one in found if one]
+        places = [self._in_word(location[1], len(ats)) for location in elements if location]
         where = places[0][0]
-        is_it = all(place == (where, constant(at)) for at, place in enumerate(places))
+        is_it = all(place == (where, constant(index)) for index, place in enumerate(places))
         return self.buffer(source)[ir.Index(where)] if is_it else None
 
     def _word_at(self, array: ir.Array, where: Sym) -> Expr:
@@ -176,50 +179,50 @@ class Builder(Blocks):
     def _read_format(self, node: Node) -> Format:
         return self._format(self._alias.get(id(node), node))
 
-    def in_words(self, at: Sym, each: int, word: Sym, which: Sym) -> None:
+    def in_words(self, position: Sym, each: int, word: Sym, part: Sym) -> None:
         """Says that a position is word * each + which: known so, a word is loaded once for all its elements."""
-        self._words[at, each] = word, which
+        self._words[position, each] = word, part
 
-    def _in_word(self, at: Sym, each: int) -> tuple[Sym, Sym]:
+    def _in_word(self, position: Sym, each: int) -> tuple[Sym, Sym]:
         """In which word an element lies, of `each`, and where in it."""
-        return self._words.get((at, each)) or (at // each, at % each)
+        return self._words.get((position, each)) or (position // each, position % each)
 
     # Elements
 
-    def define(self, node: Node, at: Sym, value: Expr) -> None:
+    def define(self, node: Node, position: Sym, value: Expr) -> None:
         """Says that `value` is the node's element at a flat position."""
-        self._known[-1][id(node), at] = value
+        self._known[-1][id(node), position] = value
 
-    def known(self, node: Node, at: Sym) -> Expr | None:
+    def known(self, node: Node, position: Sym) -> Expr | None:
         """The node's element at a flat position, where it was computed before."""
-        return self._find_known((id(node), at))
+        return self._find_known((id(node), position))
 
     def loads(self, node: Node, ats: Sequence[Sym]) -> list[Expr]:
         """Loads of elements at flat positions, of a value that is in memory with a word for each; none of another."""
         if not self.has_buffer(node) or self._read_format(node).unpack:
             return []
         array = self.buffer(node)
-        return [array[ir.Index(at)] for at in ats]
+        return [array[ir.Index(position)] for position in ats]
 
-    def value(self, node: Node, at: Coords) -> Expr:
-        """The node's element at `at`: a variable or a constant."""
+    def value(self, node: Node, coords: Coords) -> Expr:
+        """The node's element at `coords`: a variable or a constant."""
         while isinstance(node.op, Movement) and node.buffer is None and id(node) not in self._stored:
             source = node.inputs[0]
-            inner, bounds = node.op.index(at, source.spec.shape, **node.attrs)
+            inner, bounds = node.op.index(coords, source.spec.shape, **node.attrs)
             if bounds:
                 break
-            node, at = source, inner
+            node, coords = source, inner
         else:
             bounds = ()
-        key = id(node), flatten(at, node.spec.shape)
+        key = id(node), flatten(coords, node.spec.shape)
         known = self._find_known(key)
         if known is not None:
             return known
-        found = self._guarded(node, inner, bounds) if bounds else self._compute(node, at, key[1])
-        self._known[-1][key] = found
-        return found
+        expr = self._guarded(node, inner, bounds) if bounds else self._compute(node, coords, key[1])
+        self._known[-1][key] = expr
+        return expr
 
-    def _compute(self, node: Node, at: Coords, flat: Sym) -> Expr:
+    def _compute(self, node: Node, coords: Coords, flat: Sym) -> Expr:
         if node.op is HOST:
             number, kind = self._numbers[id(node)], ir.scalar(node.spec.dtype)
             word = self._host_numbers[number // 4][number % 4]
@@ -228,19 +231,19 @@ class Builder(Blocks):
             return self.let(self._loaded(node, flat))
         match node.op:
             case Pointwise():
-                return self.applied(node, [self.value(n, at if n.spec.shape else ()) for n in node.inputs])
+                return self.applied(node, [self.value(n, coords if n.spec.shape else ()) for n in node.inputs])
             case Generator():
-                return self._generator(node, at, flat)
+                return self._generator(node, coords, flat)
             case Structural() if node.op is indexing.take:
-                return self._take(node, at)
+                return self._take(node, coords)
             case Structural() if node.op is indexing.offset_slice:
-                return self._offset_slice(node, at)
+                return self._offset_slice(node, coords)
             case Structural() if node.op is indexing.cat:
-                return self._cat(node, at)
+                return self._cat(node, coords)
             case Structural() if node.op is indexing.write_slice:
-                return self._write_slice(node, at)
+                return self._write_slice(node, coords)
             case Custom():
-                return self.value(node.inputs[0], at)
+                return self.value(node.inputs[0], coords)
             case Reduction() | Structural():
                 raise CompileError(f"{node.op.name}: its value is needed in a kernel that does not have it")
             case _:
@@ -254,83 +257,83 @@ class Builder(Blocks):
             args[0] = self.let(args[0])  # A translator refuses constant expressions that overflow or divide by 0.
         return self.let(intrinsics.called(node, args))
 
-    def _generator(self, node: Node, at: Coords, flat: Sym) -> Expr:
+    def _generator(self, node: Node, coords: Coords, flat: Sym) -> Expr:
         type = ir.scalar(node.spec.dtype)
         if node.op is pointwise.const:
             return ir.constant(node.attrs["value"], type)
         if node.op is pointwise.iota:
-            return ir.construct(type, ir.Index(at[node.attrs["axis"]]))
+            return ir.construct(type, ir.Index(coords[node.attrs["axis"]]))
         words = [self.value(source, ()) for source in node.inputs]
-        draw, which = flat // 4, flat % 4
-        if flat.is_constant or not which.is_constant:
+        draw, component = flat // 4, flat % 4
+        if flat.is_constant or not component.is_constant:
             # 0, which is not known to be: of draws that are the same in all lanes LLVM reasons for seconds (llvmpipe).
             index = ir.Index(flat) + ir.LANE // 65536 if flat.is_constant else ir.Index(flat)
             return self.let(ir.call("p_philox", U32, index, *words))
         key = -id(node), draw  # Neighbours that are computed one after the other share a draw of four.
-        found = self._find_known(key) or self.let(ir.call("p_philox4", _FOUR, ir.Index(draw), *words))
-        return self._known[-1].setdefault(key, found)[which.const]
+        block = self._find_known(key) or self.let(ir.call("p_philox4", _FOUR, ir.Index(draw), *words))
+        return self._known[-1].setdefault(key, block)[component.const]
 
     def _guarded(self, node: Node, inner: Coords, bounds: Sequence[Any]) -> Expr:
         source = node.inputs[0]
         fill = _fill(node)
         if 0 in source.spec.shape or intervals.is_outside(bounds):
             return fill
-        found = self.var(fill)
+        variable = self.var(fill)
         with self.if_(*intervals.conditions(bounds)):
-            self.assign(found, self.value(source, inner))
-        return found
+            self.assign(variable, self.value(source, inner))
+        return variable
 
-    def _take(self, node: Node, at: Coords) -> Expr:
+    def _take(self, node: Node, coords: Coords) -> Expr:
         rows, index = node.inputs
-        row = self._number(self.value(index, at[:1]), "i")
-        return self.value(rows, (row.within(rows.spec.shape[0]), at[1]))
+        row = self._number(self.value(index, coords[:1]), "i")
+        return self.value(rows, (row.within(rows.spec.shape[0]), coords[1]))
 
     def _number(self, value: Expr, letter: str) -> Var:
         """A value as a part of an index; of the same value the same."""
         key = id(value), ZERO
-        if isinstance(found := self._find_known(key), Var):
-            return found
-        made = self.let(ir.construct(U32, value), self.fresh(letter))
-        self._known[-1][key] = made
+        if isinstance(cached := self._find_known(key), Var):
+            return cached
+        number = self.let(ir.construct(U32, value), self.fresh(letter))
+        self._known[-1][key] = number
         self._numbered.append(value)  # It keeps its id.
-        return made
+        return number
 
-    def _offset_slice(self, node: Node, at: Coords) -> Expr:
+    def _offset_slice(self, node: Node, outer: Coords) -> Expr:
         source, *starts = node.inputs
-        coords = [i * step for i, step in zip(at, node.attrs["steps"], strict=True)]
+        coords = [i * step for i, step in zip(outer, node.attrs["steps"], strict=True)]
         for axis, start in zip(node.attrs["axes"], starts, strict=True):
             first = self._number(self.value(start, ()), "s")
             span = (node.spec.shape[axis] - 1) * node.attrs["steps"][axis]
             coords[axis] = coords[axis] + first.within(source.spec.shape[axis] - span)
         return self.value(source, tuple(coords))
 
-    def _cat(self, node: Node, at: Coords) -> Expr:
-        axis, found = node.attrs["axis"], self.var(ir.scalar(node.spec.dtype))
-        end, branches, along = 0, ir.If([]), ir.Index(at[axis])
+    def _cat(self, node: Node, coords: Coords) -> Expr:
+        axis, variable = node.attrs["axis"], self.var(ir.scalar(node.spec.dtype))
+        end, branches, along = 0, ir.If([]), ir.Index(coords[axis])
         for part in node.inputs:
             start, end = end, end + part.spec.shape[axis]
-            if end == start or at[axis].low >= end or at[axis].high < start:
+            if end == start or coords[axis].low >= end or coords[axis].high < start:
                 continue
-            moved = (*at[:axis], at[axis] - start, *at[axis + 1 :])
+            moved = (*coords[:axis], coords[axis] - start, *coords[axis + 1 :])
             with self._branch(branches, along < end):
-                self.assign(found, self.value(part, moved))
-        return found
+                self.assign(variable, self.value(part, moved))
+        return variable
 
-    def _write_slice(self, node: Node, at: Coords) -> Expr:
+    def _write_slice(self, node: Node, coords: Coords) -> Expr:
         base, value = node.inputs
         starts, steps = node.attrs["starts"], node.attrs["steps"]
-        inner, bounds = movement.pad.index(at, value.spec.shape, node.spec.shape, starts, steps)
+        inner, bounds = movement.pad.index(coords, value.spec.shape, node.spec.shape, starts, steps)
         if 0 in value.spec.shape or intervals.is_outside(bounds):
-            return self.value(base, at)
+            return self.value(base, coords)
         conditions = intervals.conditions(bounds)
         if not conditions:
             return self.value(value, inner)
-        found = self.var(ir.scalar(node.spec.dtype))
+        variable = self.var(ir.scalar(node.spec.dtype))
         with self.if_(*conditions):
-            self.assign(found, self.value(value, inner))
+            self.assign(variable, self.value(value, inner))
         with self.else_():
-            self.assign(found, self.value(base, at))
-        return found
+            self.assign(variable, self.value(base, coords))
+        return variable
 
     # The whole
 
@@ -345,8 +348,8 @@ class Builder(Blocks):
         body, checks = self._body, Checks.NONE if inside and not self._numbered else Checks.BOUNDS
         if vector > 1:
             shared = {array for node, array in self.bound.values() if self.per_word(node) > 1}
-            body, made = vectors.vectorize(body, arrays, vector, shared)
-            arrays = [made.get(array, array) for array in arrays]
+            body, vector_arrays = vectors.vectorize(body, arrays, vector, shared)
+            arrays = [vector_arrays.get(array, array) for array in arrays]
         for parts in windows.divisions(body, arrays, lanes, groups, self.limits):
             kernels = [self._printed(name, lanes, part, checks) for part in parts]
             if all(len(kernel.writes) + kernel.faults <= self.limits.bindings for kernel in kernels):
@@ -359,7 +362,7 @@ class Builder(Blocks):
                 f"{self.limits.bindings}; use smaller tensors"
             )
         self.parts = [
-            (kernel, [(owners[at], window) for at, window in part.bound])
+            (kernel, [(owners[index], window) for index, window in part.bound])
             for kernel, part in zip(kernels, parts, strict=True)
         ]
         return kernels[0]
@@ -387,9 +390,9 @@ def _fill(node: Node) -> Expr:
     return ir.constant(value, ir.scalar(dtype))
 
 
-def _bits_below(which: Sym, format_: Format) -> Expr:
+def _bits_below(part: Sym, format_: Format) -> Expr:
     """How many bits of its word lie below an element."""
-    return ir.Index(which * (8 * format_.itemsize))
+    return ir.Index(part * (8 * format_.itemsize))
 
 
 _OR, _FOUR = ir.template("({0} | {1})"), ir.Type("u32", 4)

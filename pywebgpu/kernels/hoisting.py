@@ -39,16 +39,16 @@ class _Hoister:
         self._named = 0
 
     def block(self, body: ir.Block, repeats: bool = False) -> ir.Block:
-        found = _Block(repeats)
-        self._blocks.append(found)
+        block = _Block(repeats)
+        self._blocks.append(block)
         for statement in body:
             done = self._statement(statement)
-            found.body.append(done)
+            block.body.append(done)
         self._blocks.pop()
-        return found.body
+        return block.body
 
-    def _statement(self, one: ir.Statement) -> ir.Statement:
-        match one:
+    def _statement(self, statement: ir.Statement) -> ir.Statement:
+        match statement:
             case ir.Declare(word, target, value):
                 done = ir.Declare(word, target, value and self._expr(value))
                 self._depths[target.name] = len(self._blocks) - 1
@@ -58,7 +58,7 @@ class _Hoister:
             case ir.If(branches):
                 # Nothing may stand between a block and its "else".
                 conditions = [condition and self._expr(condition) for condition, _ in branches]
-                return ir.If([(one, self.block(body)) for one, (_, body) in zip(conditions, branches, strict=True)])
+                return ir.If([(test, self.block(body)) for test, (_, body) in zip(conditions, branches, strict=True)])
             case ir.Loop(condition, body, head):
                 if head:
                     start, step = head
@@ -69,7 +69,7 @@ class _Hoister:
                 return ir.Loop(condition, self.block(body, repeats=True), head)
             case ir.Scope(body):
                 return ir.Scope(self.block(body))
-        return one
+        return statement
 
     def _expr(self, e: Expr) -> Expr:
         match e:
@@ -81,27 +81,27 @@ class _Hoister:
                 return ir.Call(e.intrinsic, e.type, *map(self._expr, e.args))
         return e
 
-    def _index(self, at: Sym) -> Sym:
+    def _index(self, position: Sym) -> Sym:
         here = len(self._blocks) - 1
         parts: dict[int, list[tuple[Atom, int]]] = {}
-        for atom, factor in at.terms:
+        for atom, factor in position.terms:
             parts.setdefault(self._depth(Sym(((atom, 1),), 0)), []).append((atom, factor))
         if len(parts) < 2 and (not parts or here in parts):
-            return self._plain(at)
+            return self._plain(position)
         outer = min(parts)
         named: list[tuple[Atom, int]] = []
         for depth, terms in sorted(parts.items()):
-            part = Sym(tuple(terms), at.const if depth == outer else 0)
+            part = Sym(tuple(terms), position.const if depth == outer else 0)
             named += part.terms if _is_variable(part) else ((self._name(part, depth), 1),)
         return Sym(tuple(named), 0)
 
-    def _plain(self, at: Sym) -> Sym:
+    def _plain(self, position: Sym) -> Sym:
         """The same with names in the place of quotients and remainders."""
         terms: list[tuple[Atom, int]] = []
-        for atom, factor in at.terms:
-            whole = Sym(((atom, 1),), 0)
-            terms.append((atom if isinstance(atom, Var) else self._name(whole, self._depth(whole)), factor))
-        return Sym(tuple(terms), at.const)
+        for atom, factor in position.terms:
+            single = Sym(((atom, 1),), 0)
+            terms.append((atom if isinstance(atom, Var) else self._name(single, self._depth(single)), factor))
+        return Sym(tuple(terms), position.const)
 
     def _depth(self, part: Sym) -> int:
         """Of the block for a part: the one that has its last variable, where it would be repeated else."""
@@ -125,17 +125,17 @@ class _Hoister:
         atom = part.terms[0][0]
         if len(part.terms) > 1 or part.const or part.terms[0][1] != 1 or isinstance(atom, Var):
             return Index(self._plain(part))
-        whole = Index(self._plain(atom.of))
+        dividend = Index(self._plain(atom.of))
         if atom.by & (atom.by - 1) == 0:
             if isinstance(atom, Remainder):
-                return whole & (atom.by - 1)
-            return ir.Call(_SHIFTED, ir.U32, whole, ir.Const(ir.U32, atom.by.bit_length() - 1))
+                return dividend & (atom.by - 1)
+            return ir.Call(_SHIFTED, ir.U32, dividend, ir.Const(ir.U32, atom.by.bit_length() - 1))
         if not 0 <= atom.of.low <= atom.of.high < EXACT:
-            return whole // atom.by if isinstance(atom, Quotient) else whole % atom.by
+            return dividend // atom.by if isinstance(atom, Quotient) else dividend % atom.by
         if isinstance(atom, Quotient):
-            return ir.Call(_QUOTIENT, ir.U32, whole, ir.Const(ir.F32, 1 / atom.by))
+            return ir.Call(_QUOTIENT, ir.U32, dividend, ir.Const(ir.F32, 1 / atom.by))
         quotient = Sym(((Quotient(atom.of, atom.by), 1),), 0)
-        return whole - Index(Sym(((self._name(quotient, self._depth(quotient)), atom.by),), 0))
+        return dividend - Index(Sym(((self._name(quotient, self._depth(quotient)), atom.by),), 0))
 
 
 def _is_variable(part: Sym) -> bool:

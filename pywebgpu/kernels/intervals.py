@@ -19,9 +19,11 @@ class Intervals:
     def __init__(self, known: dict[str, Interval]) -> None:
         self.known: dict[str, Interval | None] = {**known}
 
-    def declare(self, one: ir.Declare) -> None:
+    def declare(self, statement: ir.Declare) -> None:
         """A variable that is assigned to later may be anything."""
-        self.known[one.target.name] = self.of(one.value) if one.word == "let" and one.value is not None else None
+        self.known[statement.target.name] = (
+            self.of(statement.value) if statement.word == "let" and statement.value is not None else None
+        )
 
     def count(self, loop: ir.Loop) -> None:
         """The variable of a loop: from its start, up or down to what it is compared with."""
@@ -31,10 +33,10 @@ class Intervals:
         assert start.value is not None
         assert isinstance(loop.condition, Call)
         first, end = self.of(start.value), self.of(loop.condition.args[1])
-        found: Interval | None = None
+        interval: Interval | None = None
         if first is not None and end is not None:
-            found = (first[0], max(end[1] - 1, first[0])) if step.sign == "+=" else (min(end[0], first[1]), first[1])
-        self.known[start.target.name] = found
+            interval = (first[0], max(end[1] - 1, first[0])) if step.sign == "+=" else (min(end[0], first[1]), first[1])
+        self.known[start.target.name] = interval
 
     def of(self, e: Expr) -> Interval | None:
         """None where nothing is known."""
@@ -59,13 +61,13 @@ class Intervals:
         a, b = (self.of(arg) for arg in e.args)
         return None if a is None or b is None else _joined(e.intrinsic.template, a, b)
 
-    def index(self, at: Sym) -> Interval:
+    def index(self, position: Sym) -> Interval:
         """Of an index, whose variables have bounds of their own."""
-        low = high = at.const
-        for atom, factor in at.terms:
+        low = high = position.const
+        for atom, factor in position.terms:
             ends = [factor * end for end in self._atom(atom)]
             low, high = low + min(ends), high + max(ends)
-        return max(low, at.low), min(high, at.high)
+        return max(low, position.low), min(high, position.high)
 
     def _atom(self, atom: Atom) -> Interval:
         match atom:
@@ -84,24 +86,24 @@ def _joined(template: str, a: Interval, b: Interval) -> Interval | None:
     """Of two operands; None where the result may not fit in 32 bits."""
     match template:
         case "{0} + {1}":
-            found = a[0] + b[0], a[1] + b[1]
+            interval = a[0] + b[0], a[1] + b[1]
         case "{0} - {1}":
-            found = a[0] - b[1], a[1] - b[0]
+            interval = a[0] - b[1], a[1] - b[0]
         case "{0} * {1}":
-            found = a[0] * b[0], a[1] * b[1]
+            interval = a[0] * b[0], a[1] * b[1]
         case "{0} / {1}" if b[0] > 0:
-            found = a[0] // b[1], a[1] // b[0]
+            interval = a[0] // b[1], a[1] // b[0]
         case "({0} >> {1})" if b[0] == b[1]:
-            found = a[0] >> b[0], a[1] >> b[0]
+            interval = a[0] >> b[0], a[1] >> b[0]
         case "{0} % {1}" if b[0] == b[1] > 0:
-            found = (a[0] % b[0], a[1] % b[0]) if a[0] // b[0] == a[1] // b[0] else (0, b[0] - 1)
+            interval = (a[0] % b[0], a[1] % b[0]) if a[0] // b[0] == a[1] // b[0] else (0, b[0] - 1)
         case "min({0}, {1})":
-            found = min(a[0], b[0]), min(a[1], b[1])
+            interval = min(a[0], b[0]), min(a[1], b[1])
         case "max({0}, {1})":
-            found = max(a[0], b[0]), max(a[1], b[1])
+            interval = max(a[0], b[0]), max(a[1], b[1])
         case _:
             return None
-    return found if 0 <= found[0] <= found[1] < _WORD else None
+    return interval if 0 <= interval[0] <= interval[1] < _WORD else None
 
 
 def conditions(bounds: Sequence[Any]) -> list[Expr]:

@@ -38,8 +38,8 @@ def computes(node: Node) -> bool:
 
 def called(node: Node, args: Sequence[Expr]) -> Expr:
     """A pointwise op of numbers."""
-    found = ir.Call(_of(node), scalar(node.spec.dtype), *args)
-    return found if _is_exact(node) else rounded(found, node.spec.dtype)
+    call = ir.Call(_of(node), scalar(node.spec.dtype), *args)
+    return call if _is_exact(node) else rounded(call, node.spec.dtype)
 
 
 def called_by_vectors(node: Node, args: Sequence[Expr], width: int) -> Expr:
@@ -47,7 +47,7 @@ def called_by_vectors(node: Node, args: Sequence[Expr], width: int) -> Expr:
     kind, intrinsic = Type(scalar(node.spec.dtype).kind, width), _of(node)
     if _is_exact(node) and _OF_VECTORS.fullmatch(intrinsic.template):
         return ir.Call(intrinsic, kind, *args)
-    parts = [[arg[at] if arg.type.width > 1 else arg for arg in args] for at in range(width)]
+    parts = [[arg[index] if arg.type.width > 1 else arg for arg in args] for index in range(width)]
     return ir.construct(kind, *[called(node, part) for part in parts])
 
 

@@ -100,12 +100,12 @@ class Expr:
     def __invert__(self) -> Call:
         return Call(_NOT, BOOL, self)
 
-    def __getitem__(self, at: Expr | int) -> Call:
+    def __getitem__(self, index: Expr | int) -> Call:
         """One number of a vector."""
         kind = SCALARS[self.type.kind]
         if self.type.width == 1:
             raise CompileError(f"{self.type} has no components")
-        return Call(_AT, kind, self, at) if isinstance(at, Expr) else Call(_COMPONENTS[at], kind, self)
+        return Call(_AT, kind, self, index) if isinstance(index, Expr) else Call(_COMPONENTS[index], kind, self)
 
 
 Operand = Expr | int | float
@@ -138,8 +138,8 @@ class Index(Expr):
 
     __slots__ = ("at",)
 
-    def __init__(self, at: Sym) -> None:
-        self.type, self.at = U32, at
+    def __init__(self, position: Sym) -> None:
+        self.type, self.at = U32, position
 
 
 class Load(Expr):
@@ -172,7 +172,7 @@ def template(text: str) -> Intrinsic:
 
 @lru_cache(4096)
 def _function(name: str, count: int) -> Intrinsic:
-    args = ", ".join(f"{{{at}}}" for at in range(count))
+    args = ", ".join(f"{{{index}}}" for index in range(count))
     needs = next((feature for word, feature in NEEDS.items() if name.startswith(word)), "")
     return Intrinsic(f"{name}({args})", prelude.names_in(name), needs=needs)
 
@@ -197,10 +197,14 @@ def construct(type: Type, *args: Expr) -> Call:
 def whole(elements: Sequence[Expr]) -> Var | None:
     """The variable that has these numbers as its components, in their order."""
     of: Expr | None = None
-    for at, one in enumerate(elements):
-        if type(one) is not Call or one.intrinsic is not _COMPONENTS[at] or (at and one.args[0] is not of):
+    for index, element in enumerate(elements):
+        if (
+            type(element) is not Call
+            or element.intrinsic is not _COMPONENTS[index]
+            or (index and element.args[0] is not of)
+        ):
             return None
-        of = one.args[0]
+        of = element.args[0]
     return of if type(of) is Var and of.type.width == len(elements) else None
 
 
@@ -257,8 +261,8 @@ def constant(value: float, type: Type) -> Expr:
         return call("p_nan", F32)
     if not isinf(number):
         return Const(type, number)
-    found = call("p_inf", F32)
-    return found if number > 0 else Call(template("(-{0})"), F32, found)
+    infinity = call("p_inf", F32)
+    return infinity if number > 0 else Call(template("(-{0})"), F32, infinity)
 
 
 def is_constant(value: Expr) -> bool:
@@ -288,12 +292,12 @@ class Array:
         type: Type,
         length: int = 0,
         size: int = 0,
-        whole: str = "",
+        owner: str = "",
         rows: int = 0,
         planes: int = 0,
     ) -> None:
         self.space, self.name, self.type, self.length, self.size = space, name, type, length, size
-        self.whole, self.rows, self.planes = whole or name, rows, planes
+        self.whole, self.rows, self.planes = owner or name, rows, planes
 
     def __getitem__(self, index: Operand) -> Load:
         return Load(self, index)

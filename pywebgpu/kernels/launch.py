@@ -14,12 +14,12 @@ from pywebgpu.kernels.target import Target
 class Launch(NamedTuple):
     """A variant of a template's kernel. Which of the fields a template uses, and for what, it says itself.
 
-    way: which algorithm, where a template has several.
+    variant: which algorithm, where a template has several.
     threads: invocations of a workgroup.  tile: what a workgroup computes, by axis.  each: of that, an invocation.
     split: how many invocations, or workgroups, share what is folded.  vector: elements that are loaded at a time.
     """
 
-    way: str = ""
+    variant: str = ""
     threads: int = 0
     tile: tuple[int, ...] = ()
     each: tuple[int, ...] = ()
@@ -70,7 +70,7 @@ class Launchable(Protocol):
 
 def threads(most: int) -> list[int]:
     """Sizes of workgroups: the largest that there may be, then smaller ones, down to what a subgroup has."""
-    return [most, *(1 << at for at in reversed(range(5, 11)) if 1 << at < most)]
+    return [most, *(1 << exponent for exponent in reversed(range(5, 11)) if 1 << exponent < most)]
 
 
 def case(template: Launchable, problem: Problem) -> Case:
@@ -85,9 +85,9 @@ def choose(template: Launchable, problem: Problem, target: Target) -> Launch:
     cannot run, and what it does not name costs nothing. `case(template, problem)` is the key that it is looked up by.
     Of halves that nobody measured it is what float32 has, where their products are computed in that.
     """
-    found = template.launches(problem, target)
+    launches = template.launches(problem, target)
     key = case(template, problem)
     tuned = target.tuning.get(key)
-    if tuned is None and key.formats and HALVES.issuperset(key.formats) and found[0].way != SUBGROUP:
+    if tuned is None and key.formats and HALVES.issuperset(key.formats) and launches[0].variant != SUBGROUP:
         tuned = target.tuning.get(key._replace(formats=("float32",)))
-    return tuned if tuned is not None and tuned in found else found[0]
+    return tuned if tuned is not None and tuned in launches else launches[0]

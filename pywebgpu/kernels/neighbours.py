@@ -18,35 +18,35 @@ def value(build: Builder, node: Node, ats: Sequence[Coords]) -> Expr:
     """The node's elements at some coordinates: a vector, or where all are one element, this."""
     while isinstance(node.op, Movement) and not build.has_buffer(node):
         source = node.inputs[0]
-        found = [node.op.index(at, source.spec.shape, **node.attrs) for at in ats]
-        if any(bounds for _, bounds in found):
-            return joined(build, [build.value(node, at) for at in ats])
-        node, ats = source, [at for at, _ in found]
-    flats = [flatten(at, node.spec.shape) for at in ats]
+        mapped = [node.op.index(coords, source.spec.shape, **node.attrs) for coords in ats]
+        if any(bounds for _, bounds in mapped):
+            return joined(build, [build.value(node, coords) for coords in ats])
+        node, ats = source, [coords for coords, _ in mapped]
+    flats = [flatten(coords, node.spec.shape) for coords in ats]
     if all(flat == flats[0] for flat in flats):
         return build.value(node, ats[0])
     known = [build.known(node, flat) for flat in flats]
-    elements = [one for one in known if one is not None]
+    elements = [element for element in known if element is not None]
     if len(elements) < len(known):
         if isinstance(node.op, Pointwise) and not build.has_buffer(node):
-            args = [value(build, one, ats if one.spec.shape else [()]) for one in node.inputs]
+            args = [value(build, source_node, ats if source_node.spec.shape else [()]) for source_node in node.inputs]
             return _defined(build, node, flats, _applied(build, node, args, len(ats)))
-        elements = build.loads(node, flats) or [build.value(node, at) for at in ats]
+        elements = build.loads(node, flats) or [build.value(node, coords) for coords in ats]
     return _defined(build, node, flats, joined(build, elements))
 
 
 def joined(build: Builder, elements: Sequence[Expr]) -> Expr:
     """Numbers as a vector: the one that they are of, or a new one."""
-    whole = ir.whole(elements)
+    vector = ir.whole(elements)
     return (
-        whole if whole is not None else build.let(ir.construct(Type(elements[0].type.kind, len(elements)), *elements))
+        vector if vector is not None else build.let(ir.construct(Type(elements[0].type.kind, len(elements)), *elements))
     )
 
 
-def _defined(build: Builder, node: Node, flats: Sequence[Sym], found: Expr) -> Expr:
+def _defined(build: Builder, node: Node, flats: Sequence[Sym], vector: Expr) -> Expr:
     for number, flat in enumerate(flats):
-        build.define(node, flat, found[number] if found.type.width > 1 else found)
-    return found
+        build.define(node, flat, vector[number] if vector.type.width > 1 else vector)
+    return vector
 
 
 def _applied(build: Builder, node: Node, args: list[Expr], width: int) -> Expr:

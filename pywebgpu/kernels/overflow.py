@@ -3,7 +3,7 @@ of the prelude."""
 
 
 def _note(name: str) -> str:
-    first, second = (int.from_bytes(name.encode().ljust(8, b"\0")[at : at + 4], "little") for at in (0, 4))
+    first, second = (int.from_bytes(name.encode().ljust(8, b"\0")[start : start + 4], "little") for start in (0, 4))
     return f"p_overflow({first:#x}u, {second:#x}u);"
 
 

@@ -288,7 +288,7 @@ def names_in(text: str) -> tuple[str, ...]:
 
 def _helper(text: str) -> tuple[str, Helper]:
     name = _DECLARED.findall(text)[0]
-    return name, Helper(text, tuple(found for found in names_in(text) if found != name), "fault[" in text)
+    return name, Helper(text, tuple(other for other in names_in(text) if other != name), "fault[" in text)
 
 
 RARE = "gamma", "inverses"  # modules of those that few kernels call
@@ -315,4 +315,4 @@ def declarations(names: frozenset[str]) -> tuple[str, bool]:
         elif name not in order:
             stack.append((name, True))
             stack.extend((callee, False) for callee in find(name).calls)
-    return "".join(helper.text + "\n" for helper in order.values()), any(one.faults for one in order.values())
+    return "".join(helper.text + "\n" for helper in order.values()), any(helper.faults for helper in order.values())

@@ -50,35 +50,35 @@ class Template:
 
     name: as tunings know it.
     absorbs: names of templates whose nodes it can compute as well, before its own (on load) or after (on store).
-    beside: names of those whose nodes it can compute as well where they read the same values.
+    siblings: names of those whose nodes it can compute as well where they read the same values.
     repeats: how many instructions of a pointwise operand it rather repeats at each read than has stored before.
     has_prologue: what only it reads is computed in its kernel, where it need not be stored.
-    packs_own: `packs` is true of the nodes that it claims itself.
+    packs_own: `packs` is true of the nodes that it matches itself.
     effort: how long drivers take for its kernels, beside others: those that take longest are compiled first.
     rereads: it reads an element many times, so that a half is better read from memory than made on load.
     """
 
     name: str
     absorbs: frozenset[str] = frozenset()
-    beside: frozenset[str] = frozenset()
+    siblings: frozenset[str] = frozenset()
     repeats: int = NEVER
     has_prologue: bool = False
     packs_own: bool = False
     effort: int = 0
     rereads: bool = False
 
-    def claims(self, op: Op, target: Target) -> bool:
+    def matches(self, op: Op, target: Target) -> bool:
         """Whether nodes of an op are computed by this template on a target. The first in the registry has it."""
         raise NotImplementedError
 
     def supports(self, node: Node, target: Target) -> bool:
-        """Whether it computes this node of a fused op that it claims: its shapes. Else the fallback is computed."""
+        """Whether it computes this node of a fused op that it matches: its shapes. Else the fallback is computed."""
         return True
 
     # What joins nodes in one kernel
 
     def start(self, node: Node) -> Domain:
-        """The domain of a node that it claims, alone."""
+        """The domain of a node that it matches, alone."""
         return Domain()
 
     def joined(self, nodes: Sequence[Node], edges: Edges, parts: tuple[Domain, Domain]) -> Domain | None:
@@ -88,9 +88,9 @@ class Template:
         """
         return None
 
-    def part(self, nodes: Sequence[Node], whole: Domain) -> Domain:
+    def part(self, nodes: Sequence[Node], domain: Domain) -> Domain:
         """The domain of some nodes of a computation that binds too much."""
-        return Domain({id(node): whole.levels[id(node)] for node in nodes if whole.levels})
+        return Domain({id(node): domain.levels[id(node)] for node in nodes if domain.levels})
 
     def is_whole(self, nodes: Sequence[Node]) -> bool:
         """Whether the part of a computation that was cut still is one kernel."""
@@ -139,7 +139,7 @@ class FusedTemplate(Template):
     op: Fused
     repeats = REPEAT_COST
 
-    def claims(self, op: Op, target: Target) -> bool:
+    def matches(self, op: Op, target: Target) -> bool:
         return op is self.op
 
     def joined(self, nodes: Sequence[Node], edges: Edges, parts: tuple[Domain, Domain]) -> Domain | None:

@@ -31,8 +31,8 @@ def shipped(features: Features) -> Tuning:
     """The package's table for a family under a translator, else for a kind of adapter."""
     names = f"{features.family}-{features.translator}", features.kind
     files = [FOLDER / f"{name}.json" for name in names]
-    found = next((file for file in files if file.is_file()), None)
-    return {} if found is None else from_text(found.read_text(encoding="utf-8"))
+    table = next((file for file in files if file.is_file()), None)
+    return {} if table is None else from_text(table.read_text(encoding="utf-8"))
 
 
 def own_text(features: Features, tuning: Tuning) -> str:
@@ -65,10 +65,10 @@ def merged(tunings: list[Mapping[Case, Launch]]) -> Tuning:
 
 
 def _entry(template: Any, sizes: Any, formats: Any, layout: Any, launch: Any) -> tuple[Case, Launch]:
-    way, threads, tile, each, split, vector = launch
-    case = Case(str(template), _numbers(sizes), tuple([str(one) for one in formats]), str(layout))
-    return case, Launch(str(way), int(threads), _numbers(tile), _numbers(each), int(split), int(vector))
+    variant, threads, tile, each, split, vector = launch
+    case = Case(str(template), _numbers(sizes), tuple([str(format_) for format_ in formats]), str(layout))
+    return case, Launch(str(variant), int(threads), _numbers(tile), _numbers(each), int(split), int(vector))
 
 
-def _numbers(given: Any) -> tuple[int, ...]:
-    return tuple([int(number) for number in given])
+def _numbers(numbers: Any) -> tuple[int, ...]:
+    return tuple([int(number) for number in numbers])

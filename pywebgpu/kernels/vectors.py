@@ -42,16 +42,23 @@ def vectorize(
 
     shared: arrays whose words hold several elements each, so that neighbours are fewer words: pairs, where not more.
     """
-    made: dict[Array, Array] = {}
-    for letter, each, given in (("q", width, arrays), ("w", 2, [one for one in arrays if one in shared and width > 2])):
-        uses = {one: _Use(one.size % each == 0 and one.type.width == 1) for one in given if one not in made}
+    vector_arrays: dict[Array, Array] = {}
+    for letter, each, candidates in (
+        ("q", width, arrays),
+        ("w", 2, [array for array in arrays if array in shared and width > 2]),
+    ):
+        uses = {
+            array: _Use(array.size % each == 0 and array.type.width == 1)
+            for array in candidates
+            if array not in vector_arrays
+        }
         if not uses:
             continue
         _note(body, uses, each)
-        found = {one: _vectors(one, each) for one, use in uses.items() if use.is_won(each)}
-        body = _Vectors(uses, found, each, letter).block(body) if found else body
-        made |= found
-    return body, made
+        vectors = {array: _vectors(array, each) for array, use in uses.items() if use.is_won(each)}
+        body = _Vectors(uses, vectors, each, letter).block(body) if vectors else body
+        vector_arrays |= vectors
+    return body, vector_arrays
 
 
 def _vectors(array: Array, width: int) -> Array:
@@ -76,9 +83,9 @@ def _access(statement: ir.Statement) -> tuple[Load, ...]:
 
 def _gathered(value: ir.Call) -> tuple[Load, ...]:
     """Loads of one array that make a vector."""
-    loads = tuple([one for one in value.args if type(one) is Load])
+    loads = tuple([load for load in value.args if type(load) is Load])
     is_vector = len(loads) == len(value.args) == value.type.width > 1
-    return loads if is_vector and all(one.array is loads[0].array for one in loads) else ()
+    return loads if is_vector and all(load.array is loads[0].array for load in loads) else ()
 
 
 def _place(index: Expr, width: int) -> Place | None:
@@ -87,22 +94,24 @@ def _place(index: Expr, width: int) -> Place | None:
 
 
 def _sure(index: Expr, width: int) -> Place:
-    found = _place(index, width)
-    assert found is not None
-    return found
+    place = _place(index, width)
+    assert place is not None
+    return place
 
 
 @lru_cache(4096)
-def _divided(at: Sym, width: int) -> Place | None:
-    for _, factor in at.terms:
+def _divided(index: Sym, width: int) -> Place | None:
+    for _, factor in index.terms:
         if factor % width:
             return None
-    return Sym(tuple([(atom, factor // width) for atom, factor in at.terms]), at.const // width), at.const % width
+    return Sym(
+        tuple([(atom, factor // width) for atom, factor in index.terms]), index.const // width
+    ), index.const % width
 
 
 def _note(body: ir.Block, uses: Mapping[Array, _Use], width: int) -> None:
     """Adds what a block does with arrays. Those that a statement uses otherwise stay as they are."""
-    for at, statement in enumerate(body):
+    for index, statement in enumerate(body):
         if type(statement) is not ir.Declare and type(statement) is not ir.Assign:
             _leave(_conditions(statement), uses)
             for inner in ir.blocks(statement):
@@ -115,20 +124,20 @@ def _note(body: ir.Block, uses: Mapping[Array, _Use], width: int) -> None:
             if type(load.index) is not Index:
                 _leave([load.index], uses)
             if load.array in uses:
-                _note_access(load, statement, at, body, uses[load.array], width)
+                _note_access(load, statement, index, body, uses[load.array], width)
 
 
-def _note_access(load: Load, statement: ir.Statement, at: int, body: ir.Block, use: _Use, width: int) -> None:
+def _note_access(load: Load, statement: ir.Statement, index: int, body: ir.Block, use: _Use, width: int) -> None:
     place = _place(load.index, width)
     if place is None or load.width != 1:
         use.is_aligned = False
     elif isinstance(statement, ir.Assign):
         key = id(body), place[0]
         values = use.stored.setdefault(key, {})
-        between = body[use.last.get(key, at) : at]
+        between = body[use.last.get(key, index) : index]
         use.is_aligned = use.is_aligned and place[1] not in values and all(map(_may_wait, between))
         values[place[1]] = statement.value
-        use.last[key] = at
+        use.last[key] = index
     else:
         # It may be read after it was written.
         use.is_aligned = use.is_aligned and all(block != id(body) for block, _ in use.stored)
@@ -147,13 +156,13 @@ def _conditions(statement: ir.Statement) -> list[object]:
 
 def _leave(stack: list[object], uses: Mapping[Array, _Use]) -> None:
     """Arrays in expressions are read there as they are."""
-    for one in stack:  # It grows meanwhile.
-        if type(one) is ir.Call:
-            stack += [arg for arg in one.args if type(arg) is not Var]
-        elif type(one) is Load:
-            if one.array in uses:
-                uses[one.array].is_aligned = False
-            stack.append(one.index)
+    for expr in stack:  # It grows meanwhile.
+        if type(expr) is ir.Call:
+            stack += [arg for arg in expr.args if type(arg) is not Var]
+        elif type(expr) is Load:
+            if expr.array in uses:
+                uses[expr.array].is_aligned = False
+            stack.append(expr.index)
 
 
 def _may_wait(statement: ir.Statement) -> bool:
@@ -182,12 +191,12 @@ class _Vectors:
     def block(self, body: ir.Block) -> ir.Block:
         if id(body) not in self._blocks:
             return [self._inside(statement) for statement in body]
-        found: ir.Block = []
+        statements: ir.Block = []
         loaded: dict[tuple[Array, Sym], Var] = {}
-        for at, statement in enumerate(body):
+        for index, statement in enumerate(body):
             loads = _access(statement)
             if not loads or loads[0].array not in self.made:
-                found.append(self._inside(statement))
+                statements.append(self._inside(statement))
                 continue
             places = [_sure(load.index, self.width) for load in loads]
             array, use = self.made[loads[0].array], self.uses[loads[0].array]
@@ -196,23 +205,23 @@ class _Vectors:
                 first = array, places[0][0]
                 if first not in loaded and places == [(first[1], number) for number in range(self.width)]:
                     loaded[first] = statement.target
-                    found.append(ir.Declare("let", statement.target, array[Index(first[1])]))
+                    statements.append(ir.Declare("let", statement.target, array[Index(first[1])]))
                     continue
                 for vector, _ in places:
                     if (array, vector) not in loaded:
                         loaded[array, vector] = Var(array.type, f"{self.letter}{self.count}")
                         self.count += 1
-                        found.append(ir.Declare("let", loaded[array, vector], array[Index(vector)]))
+                        statements.append(ir.Declare("let", loaded[array, vector], array[Index(vector)]))
                 parts = [loaded[array, vector][component] for vector, component in places]
                 value = parts[0] if type(statement.value) is Load else ir.joined(statement.target.type, parts)
-                found.append(ir.Declare(statement.word, statement.target, value))
+                statements.append(ir.Declare(statement.word, statement.target, value))
                 continue
             ((vector, _),) = places
-            if use.last[id(body), vector] == at:
+            if use.last[id(body), vector] == index:
                 values = use.stored[id(body), vector]
-                whole = ir.joined(array.type, [values[number] for number in range(self.width)])
-                found.append(ir.Assign(array[Index(vector)], whole))
-        return found
+                vector_value = ir.joined(array.type, [values[number] for number in range(self.width)])
+                statements.append(ir.Assign(array[Index(vector)], vector_value))
+        return statements
 
     def _inside(self, statement: ir.Statement) -> ir.Statement:
         if type(statement) is ir.Declare or type(statement) is ir.Assign:  # A match takes several times as long.

@@ -28,7 +28,7 @@ def kernel(function: ir.Function, checks: Checks = Checks.BOUNDS) -> Kernel:
         for array, written in zip(function.bindings, writes, strict=True)
     ]
     bindings += [("uniform", function.numbers)] * out.numbers + [("storage, read_write", ir.FAULT)] * faults
-    declared = [f"@group(0) @binding({at}) {_declared(*one)}" for at, one in enumerate(bindings)]
+    declared = [f"@group(0) @binding({index}) {_declared(*binding)}" for index, binding in enumerate(bindings)]
     if MATRICES in out.needs:
         out.needs |= {F16, SUBGROUPS}  # What they are made of.
     needs = tuple([name for name in ENABLES if name in out.needs])
@@ -48,25 +48,25 @@ def kernel(function: ir.Function, checks: Checks = Checks.BOUNDS) -> Kernel:
     return Kernel(function.name, wgsl, function.grid, writes, out.numbers, faults, needs, checks=checks)
 
 
-def _windowed(one: ir.Windowed) -> str:
+def _windowed(function: ir.Windowed) -> str:
     """The function that finds the window of an index. No condition in the last one."""
-    kind = one.windows[0][1].type
-    kind = kind if one.width == 1 else ir.Type(kind.kind, kind.width * one.width)
-    lines = [f"fn {one.name}(i: u32) -> {kind} {{"]
-    for at, (start, array) in enumerate(one.windows):
+    kind = function.windows[0][1].type
+    kind = kind if function.width == 1 else ir.Type(kind.kind, kind.width * function.width)
+    lines = [f"fn {function.name}(i: u32) -> {kind} {{"]
+    for index, (start, array) in enumerate(function.windows):
         position = f"i - {start}u" if start else "i"
-        test = f"if (i < {one.windows[at + 1][0]}u) " if at + 1 < len(one.windows) else ""
-        value = _Printer().text(ir.Load(array, ir.Var(ir.U32, position), one.width))
+        test = f"if (i < {function.windows[index + 1][0]}u) " if index + 1 < len(function.windows) else ""
+        value = _Printer().text(ir.Load(array, ir.Var(ir.U32, position), function.width))
         lines.append(f"  {test}{{ return {value}; }}" if test else f"  return {value};")
     return "\n".join([*lines, "}", ""])
 
 
 def _declared(space: str, array: ir.Array) -> str:
     length = f", {array.length}" if array.length else ""
-    found = f"array<{array.type}{length}>"
+    array_type = f"array<{array.type}{length}>"
     for count in (array.rows, array.planes):
-        found = f"array<{found}, {count}>" if count else found
-    return f"var<{space}> {array.name}: {found};\n"
+        array_type = f"array<{array_type}, {count}>" if count else array_type
+    return f"var<{space}> {array.name}: {array_type};\n"
 
 
 class _Printer:
@@ -81,17 +81,17 @@ class _Printer:
 
     def block(self, body: ir.Block, indent: str) -> None:
         add = self.lines.append
-        for one in body:
-            match one:
+        for statement in body:
+            match statement:
                 case ir.Declare():
-                    add(f"{indent}{self.declared(one)};")
+                    add(f"{indent}{self.declared(statement)};")
                 case ir.Assign():
-                    add(f"{indent}{self.assigned(one)};")
+                    add(f"{indent}{self.assigned(statement)};")
                 case ir.Jump(word):
                     add(f"{indent}{word};")
                 case ir.If(branches):
-                    for at, (condition, inner) in enumerate(branches):
-                        head = "else " * (at > 0) + (f"if ({self.text(condition)}) " if condition else "")
+                    for index, (condition, inner) in enumerate(branches):
+                        head = "else " * (index > 0) + (f"if ({self.text(condition)}) " if condition else "")
                         if len(inner) == len(branches) == 1 and isinstance(inner[0], ir.Jump):
                             add(f"{indent}{head}{{ {inner[0].word}; }}")
                         else:
@@ -109,12 +109,12 @@ class _Printer:
         self.block(body, indent + "  ")
         self.lines.append(indent + "}")
 
-    def declared(self, one: ir.Declare) -> str:
-        word, target, value = one
+    def declared(self, statement: ir.Declare) -> str:
+        word, target, value = statement
         return f"{word} {target.name}" + (f": {target.type}" if value is None else f" = {self.text(value)}")
 
-    def assigned(self, one: ir.Assign) -> str:
-        target, value, sign = one
+    def assigned(self, statement: ir.Assign) -> str:
+        target, value, sign = statement
         if isinstance(target, Load):
             self.written.add(target.array.name)
         out, to = self.text(value), self.text(target)
@@ -152,11 +152,11 @@ def _check(number: float) -> None:
         raise CompileError(f"it counts elements up to {number}, and a kernel counts to {LARGEST}; use smaller tensors")
 
 
-def _bound(at: Sym) -> int:
+def _bound(index: Sym) -> int:
     """How tightly the text of an index holds together."""
-    if len(at.terms) + (at.const != 0) > 1:
+    if len(index.terms) + (index.const != 0) > 1:
         return 3
-    return 5 if not at.terms or at.terms[0][1] == 1 else 4
+    return 5 if not index.terms or index.terms[0][1] == 1 else 4
 
 
 def literal(e: Const) -> str:

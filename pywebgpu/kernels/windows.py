@@ -48,15 +48,15 @@ def divisions(body: ir.Block, arrays: Sequence[Array], lanes: int, groups: int, 
     """Ways to run a kernel: whole, then in more and more parts, which bind less and less."""
     long = [array for array in arrays if _bytes(array) > limits.binding_bytes]
     if not long:
-        bound = tuple([(at, None) for at in range(len(arrays))])
+        bound = tuple([(index, None) for index in range(len(arrays))])
         yield [Part(0, groups, body, tuple(arrays), bound)]
         return
     size = groups
-    whole = max(_bytes(array) for array in long)
+    largest = max(_bytes(array) for array in long)
     while True:
         starts = range(0, groups, size)
         yield [_part(body, arrays, lanes, first, min(size, groups - first), limits) for first in starts]
-        size = min(size, max(groups * nbytes(limits) // whole, 1) * 2) // 2
+        size = min(size, max(groups * nbytes(limits) // largest, 1) * 2) // 2
         if not size or -(-groups // size) > MOST:
             return
 
@@ -67,15 +67,15 @@ def _bytes(array: Array) -> int:
 
 def _part(body: ir.Block, arrays: Sequence[Array], lanes: int, first: int, groups: int, limits: Limits) -> Part:
     known = {ir.GROUP.name: (first, first + groups - 1), ir.LANE.name: (0, lanes - 1)}
-    found = _Windows(arrays, Intervals(known), limits)
-    done = found.block(body)
+    rewriter = _Windows(arrays, Intervals(known), limits)
+    done = rewriter.block(body)
     bound: list[tuple[int, int | None]] = []
     bindings: list[Array] = []
-    for at, array in enumerate(arrays):
-        windows = sorted(found.used[array.name].items()) if array.name in found.used else [(None, array)]
-        bound += [(at, window) for window, _ in windows]
+    for index, array in enumerate(arrays):
+        windows = sorted(rewriter.used[array.name].items()) if array.name in rewriter.used else [(None, array)]
+        bound += [(index, window) for window, _ in windows]
         bindings += [binding for _, binding in windows]
-    return Part(first, groups, done, tuple(bindings), tuple(bound), tuple(found.functions.values()))
+    return Part(first, groups, done, tuple(bindings), tuple(bound), tuple(rewriter.functions.values()))
 
 
 class _Windows:
@@ -88,14 +88,14 @@ class _Windows:
 
     def block(self, body: ir.Block) -> ir.Block:
         before = dict(self._intervals.known)
-        found = [self._statement(statement) for statement in body]
+        statements = [self._statement(statement) for statement in body]
         self._intervals.known = before
-        return found
+        return statements
 
-    def _statement(self, one: ir.Statement) -> ir.Statement:
-        match one:
+    def _statement(self, statement: ir.Statement) -> ir.Statement:
+        match statement:
             case ir.Declare(word, target, value):
-                self._intervals.declare(one)
+                self._intervals.declare(statement)
                 return ir.Declare(word, target, value and self._expr(value))
             case ir.Assign(Load() as target, value, sign) if target.array.name in self.used:
                 return self._store(target, self._expr(value), sign)
@@ -104,11 +104,11 @@ class _Windows:
             case ir.If(branches):
                 return ir.If([(condition and self._expr(condition), self.block(body)) for condition, body in branches])
             case ir.Loop(condition, body, head):
-                self._intervals.count(one)
+                self._intervals.count(statement)
                 return ir.Loop(self._expr(condition), self.block(body), head)
             case ir.Scope(body):
                 return ir.Scope(self.block(body))
-        return one
+        return statement
 
     def _expr(self, e: Expr) -> Expr:
         match e:
@@ -126,14 +126,14 @@ class _Windows:
         low, high = self._intervals.of(target.index) or (0, array.size - 1)
         # Outside it is read where a condition forbids it.
         first, last = (min(max(end, 0), array.size - 1) // length for end in (low, high))
-        found = []
+        windows = []
         for window in range(first, max(first, last) + 1):
             if window not in self.used[array.name]:
                 size = min(length, array.size - window * length)
-                name, told = f"{array.name}_{window}", size if array.length else 0
-                self.used[array.name][window] = Array("storage", name, array.type, told, size, array.name)
-            found.append((window * length, self.used[array.name][window]))
-        return found
+                name, fixed_length = f"{array.name}_{window}", size if array.length else 0
+                self.used[array.name][window] = Array("storage", name, array.type, fixed_length, size, array.name)
+            windows.append((window * length, self.used[array.name][window]))
+        return windows
 
     def _load(self, e: Load, index: Expr) -> Expr:
         reached = self._reached(e)
@@ -149,12 +149,12 @@ class _Windows:
         if len(reached) == 1:
             start, window = reached[0]
             return ir.Assign(Load(window, _moved(index, start), target.width), value, sign)
-        at, stored = ir.Var(ir.U32, "stored_at"), ir.Var(value.type, "stored")
+        stored_at, stored = ir.Var(ir.U32, "stored_at"), ir.Var(value.type, "stored")
         branches: list[tuple[Expr | None, ir.Block]] = []
         for (start, window), (end, _) in zip(reached, [*reached[1:], (0, None)], strict=True):
-            put = ir.Assign(Load(window, _moved(at, start), target.width), stored, sign)
-            branches.append((at < end if end else None, [put]))
-        return ir.Scope([ir.Declare("let", at, index), ir.Declare("let", stored, value), ir.If(branches)])
+            put = ir.Assign(Load(window, _moved(stored_at, start), target.width), stored, sign)
+            branches.append((stored_at < end if end else None, [put]))
+        return ir.Scope([ir.Declare("let", stored_at, index), ir.Declare("let", stored, value), ir.If(branches)])
 
 
 def _moved(index: Expr, start: int) -> Expr:

@@ -35,7 +35,7 @@ OF: dict[Pointwise, Pointwise] = {
 }
 
 
-def _to_int64(*given: DType, **attrs: Any) -> DType:
+def _to_int64(*inputs: DType, **attrs: Any) -> DType:
     return dtypes.int64
 
 
@@ -64,7 +64,7 @@ sum_: Pointwise = Pointwise(
 long_sum: Pointwise = Pointwise(
     # The same of more numbers: the sums of their upper bytes stand beside it, the highest, which has the sign, first.
     "long_sum_checked",
-    lambda *given, count: f"p_long_sum_checked({{0}}, {{1}}, {{2}}, {{3}}, {count})",
+    lambda *inputs, count: f"p_long_sum_checked({{0}}, {{1}}, {{2}}, {{3}}, {count})",
     _first,
     vjp=(None,) * 4,
     cost=10,

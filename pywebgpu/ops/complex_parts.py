@@ -114,7 +114,7 @@ def _without_pairs(x: Shape) -> Shape:
     return x[:-1]
 
 
-def _unplaced(*given: object, **attrs: object) -> NoReturn:
+def _unplaced(*arguments: object, **attrs: object) -> NoReturn:
     raise AssertionError("kernels see the parts of complex numbers, and no views of them")
 
 

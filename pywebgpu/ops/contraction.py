@@ -62,8 +62,8 @@ def _partial_spec(a: Spec, b: Spec, span: int) -> Spec:
 def _partial_reference(xp: ModuleType, a: NDArray[Any], b: NDArray[Any], span: int) -> NDArray[Any]:
     a, b = special.upcast(xp, a), special.upcast(xp, b)
     starts = range(0, a.shape[-1], span)
-    found = [xp.matmul(a[..., at : at + span], b[..., at : at + span, :]) for at in starts]
-    return xp.stack(found).astype("float32")
+    products = [xp.matmul(a[..., start : start + span], b[..., start : start + span, :]) for start in starts]
+    return xp.stack(products).astype("float32")
 
 
 partial_matmul: Structural = Structural(

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 def _reference(xp: ModuleType, a: NDArray[Any], inverse: bool) -> NDArray[Any]:
-    found = xp.fft.ifft(a, norm="forward") if inverse else xp.fft.fft(a)
-    return found.astype(a.dtype, copy=False)
+    transformed = xp.fft.ifft(a, norm="forward") if inverse else xp.fft.fft(a)
+    return transformed.astype(a.dtype, copy=False)
 
 
 dft: Structural = Structural(

@@ -85,19 +85,19 @@ def _scatter_source_vjp(g: Node, out: Node, base: Node, index: Node, source: Nod
 
 def _scatter_product_vjp(g: Node, out: Node, base: Node, index: Node, source: Node) -> Node:
     """The product of the others. The only 0 at a position gets that with 1 for itself, each of several gets 0."""
-    one, nothing = pointwise.full(1.0, source.spec), pointwise.full(0.0, source.spec)
+    ones, nothing = pointwise.full(1.0, source.spec), pointwise.full(0.0, source.spec)
     is_zero = pointwise.eq(source, nothing)
-    zeros = scatter(pointwise.full(0.0, base.spec), index, pointwise.where(is_zero, one, nothing), mode="add")
-    single = pointwise.bitwise_and(is_zero, pointwise.eq(take(zeros, index), one))
-    without = scatter(base, index, pointwise.where(single, one, source), mode="prod")
-    elsewhere = pointwise.div(take(pointwise.mul(g, out), index), pointwise.where(is_zero, one, source))
+    zeros = scatter(pointwise.full(0.0, base.spec), index, pointwise.where(is_zero, ones, nothing), mode="add")
+    single = pointwise.bitwise_and(is_zero, pointwise.eq(take(zeros, index), ones))
+    without = scatter(base, index, pointwise.where(single, ones, source), mode="prod")
+    elsewhere = pointwise.div(take(pointwise.mul(g, out), index), pointwise.where(is_zero, ones, source))
     return pointwise.where(single, take(pointwise.mul(g, without), index), elsewhere)
 
 
 def _shared_hits(g: Node, out: Node, base: Node, index: Node, source: Node) -> tuple[Node, Node]:
     """max and min: the gradient is shared evenly among the elements that equal the result."""
-    one, zero = pointwise.full(1.0, base.spec), pointwise.full(0.0, base.spec)
-    from_base = pointwise.where(pointwise.eq(base, out), one, zero)
+    unit, zero = pointwise.full(1.0, base.spec), pointwise.full(0.0, base.spec)
+    from_base = pointwise.where(pointwise.eq(base, out), unit, zero)
     hits = pointwise.eq(source, take(out, index))
     ones = pointwise.full(1.0, source.spec)
     from_source = pointwise.where(hits, ones, pointwise.full(0.0, source.spec))
@@ -119,11 +119,11 @@ def _cat_spec(*parts: Spec, axis: int) -> Spec:
     return Spec(tuple(shape), parts[0].dtype)
 
 
-def _cat_vjp(which: int, g: Node, out: Node, *parts: Node, axis: int) -> Node:
-    start = sum(part.spec.shape[axis] for part in parts[:which])
+def _cat_vjp(input_index: int, g: Node, out: Node, *parts: Node, axis: int) -> Node:
+    start = sum(part.spec.shape[axis] for part in parts[:input_index])
     rank = len(g.spec.shape)
     starts = tuple(start if a == axis else 0 for a in range(rank))
-    return movement.slice_(g, starts=starts, sizes=parts[which].spec.shape, steps=(1,) * rank)
+    return movement.slice_(g, starts=starts, sizes=parts[input_index].spec.shape, steps=(1,) * rank)
 
 
 cat: Structural = Structural(
@@ -250,9 +250,11 @@ def _scan_blocks(xp: ModuleType, x: NDArray[Any], *totals: NDArray[Any], size: i
     if not totals:
         return _scan(xp, x, mode)
     parts = [_scan(xp, x[..., start : start + size], mode) for start in range(0, x.shape[-1], size)]
-    for found in totals:
-        before = ufunc.accumulate(found, axis=-1)
-        parts[1:] = [ufunc(before[..., at : at + 1], part).astype(x.dtype) for at, part in enumerate(parts[1:])]
+    for block_totals in totals:
+        before = ufunc.accumulate(block_totals, axis=-1)
+        parts[1:] = [
+            ufunc(before[..., index : index + 1], part).astype(x.dtype) for index, part in enumerate(parts[1:])
+        ]
     return xp.concatenate(parts, axis=-1)
 
 
@@ -274,13 +276,13 @@ def _argsort(xp: ModuleType, x: NDArray[Any], descending: bool) -> NDArray[Any]:
 
 def _product_vjp(g: Node, out: Node, x: Node, reverse_sum: Callable[[Node], Node]) -> Node:
     """Before the first 0 of a row the sum of g * out over x, at it the same with 1 in its place, after it nothing."""
-    one, nothing = pointwise.full(1.0, x.spec), pointwise.full(0.0, x.spec)
+    ones, nothing = pointwise.full(1.0, x.spec), pointwise.full(0.0, x.spec)
     is_zero = pointwise.eq(x, nothing)
-    zeros = scan(pointwise.where(is_zero, one, nothing), mode="add")
+    zeros = scan(pointwise.where(is_zero, ones, nothing), mode="add")
     before = pointwise.eq(zeros, nothing)
-    first = pointwise.bitwise_and(is_zero, pointwise.eq(zeros, one))
-    without = scan(pointwise.where(first, one, x), mode="prod")
-    smooth = pointwise.div(reverse_sum(pointwise.mul(g, out)), pointwise.where(before, x, one))
+    first = pointwise.bitwise_and(is_zero, pointwise.eq(zeros, ones))
+    without = scan(pointwise.where(first, ones, x), mode="prod")
+    smooth = pointwise.div(reverse_sum(pointwise.mul(g, out)), pointwise.where(before, x, ones))
     at_first = pointwise.where(first, reverse_sum(pointwise.mul(g, without)), nothing)
     return pointwise.where(before, smooth, at_first)
 
@@ -292,8 +294,8 @@ def _exponentials_vjp(g: Node, out: Node, x: Node, reverse: Callable[[Node], Nod
 
     def part(share: Node) -> Node:
         weighed = pointwise.sub(pointwise.log(share), pointwise.where(is_hidden, nothing, out))
-        found = reverse(pointwise.where(is_hidden, hidden, weighed))
-        return pointwise.exp(pointwise.add(found, x))
+        summed = reverse(pointwise.where(is_hidden, hidden, weighed))
+        return pointwise.exp(pointwise.add(summed, x))
 
     return pointwise.sub(part(pointwise.maximum(g, nothing)), part(pointwise.maximum(pointwise.neg(g), nothing)))
 
@@ -308,12 +310,12 @@ def _pairwise_vjp(g: Node, out: Node, x: Node) -> Node:
 
     nothing, hidden = pointwise.full(0.0, out.spec), pointwise.full(float("-inf"), out.spec)
     shift = pointwise.where(pointwise.eq(out, hidden), nothing, out)
-    apart = pointwise.sub(rows(x, (*lead, n, 1)), rows(shift, (*lead, 1, n)))
+    differences = pointwise.sub(rows(x, (*lead, n, 1)), rows(shift, (*lead, 1, n)))
     spec = spec_of(square, dtypes.int32)
     seen = pointwise.le(pointwise.iota(spec=spec, axis=rank - 2), pointwise.iota(spec=spec, axis=rank - 1))
-    weight = pointwise.exp(pointwise.where(seen, apart, pointwise.full(float("-inf"), apart.spec)))
-    found = reduction.sum_(pointwise.mul(rows(g, (*lead, 1, n)), weight), axes=(rank - 1,))
-    return movement.reshape(found, shape=x.spec.shape)
+    weight = pointwise.exp(pointwise.where(seen, differences, pointwise.full(float("-inf"), differences.spec)))
+    gradient = reduction.sum_(pointwise.mul(rows(g, (*lead, 1, n)), weight), axes=(rank - 1,))
+    return movement.reshape(gradient, shape=x.spec.shape)
 
 
 argsort: Structural = Structural(

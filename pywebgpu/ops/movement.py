@@ -33,7 +33,7 @@ def _reshape_shape(x: Shape, shape: Shape) -> Shape:
 reshape: Movement = Movement(
     "reshape",
     infer=_reshape_shape,
-    index=lambda at, x, shape: (unflatten(flatten(at, shape), x), NO_BOUNDS),
+    index=lambda coords, x, shape: (unflatten(flatten(coords, shape), x), NO_BOUNDS),
     reference=lambda xp, a, shape: xp.reshape(a, shape),
     vjp=lambda g, out, x, shape: reshape(g, shape=x.spec.shape),
 )
@@ -41,7 +41,7 @@ reshape: Movement = Movement(
 permute: Movement = Movement(
     "permute",
     infer=lambda x, order: tuple([x[axis] for axis in order]),
-    index=lambda at, x, order: (tuple(at[order.index(axis)] for axis in range(len(order))), NO_BOUNDS),
+    index=lambda coords, x, order: (tuple(coords[order.index(axis)] for axis in range(len(order))), NO_BOUNDS),
     reference=lambda xp, a, order: xp.transpose(a, order),
     vjp=lambda g, out, x, order: permute(g, order=tuple([order.index(axis) for axis in range(len(order))])),
 )
@@ -54,8 +54,8 @@ def _slice_vjp(g: Node, out: Node, x: Node, starts: Shape, sizes: Shape, steps: 
 slice_: Movement = Movement(
     "slice",  # sizes[a] elements of axis a, from starts[a] on, steps[a] apart
     infer=lambda x, starts, sizes, steps: sizes,
-    index=lambda at, x, starts, sizes, steps: (
-        tuple(i * step + start for i, start, step in zip(at, starts, steps, strict=True)),
+    index=lambda coords, x, starts, sizes, steps: (
+        tuple(i * step + start for i, start, step in zip(coords, starts, steps, strict=True)),
         NO_BOUNDS,
     ),
     reference=lambda xp, a, starts, sizes, steps: a[slices(starts, sizes, steps)],
@@ -70,8 +70,8 @@ def slices(starts: Shape, sizes: Shape, steps: Shape) -> tuple[slice, ...]:
 flip: Movement = Movement(
     "flip",
     infer=lambda x, axes: x,
-    index=lambda at, x, axes: (
-        tuple(constant(x[a] - 1) - i if a in axes else i for a, i in enumerate(at)),
+    index=lambda coords, x, axes: (
+        tuple(constant(x[a] - 1) - i if a in axes else i for a, i in enumerate(coords)),
         NO_BOUNDS,
     ),
     reference=lambda xp, a, axes: xp.flip(a, axes),
@@ -79,10 +79,10 @@ flip: Movement = Movement(
 )
 
 
-def _pad_index(at: Coords, x: Shape, shape: Shape, starts: Shape, steps: Shape) -> tuple[Coords, tuple[Any, ...]]:
+def _pad_index(place: Coords, x: Shape, shape: Shape, starts: Shape, steps: Shape) -> tuple[Coords, tuple[Any, ...]]:
     coords: list[Sym] = []
     bounds: list[Any] = []
-    for i, n, start, step in zip(at, x, starts, steps, strict=True):
+    for i, n, start, step in zip(place, x, starts, steps, strict=True):
         inner = i - start
         if inner.low < 0 or inner.high > (n - 1) * step:
             bounds.append((inner, 0, (n - 1) * step))
@@ -114,7 +114,7 @@ def _pad_vjp(g: Node, out: Node, x: Node, shape: Shape, starts: Shape, steps: Sh
 pad: Movement = Movement(
     "pad",  # the opposite of slice: x inside a larger shape, `value` elsewhere
     infer=lambda x, shape, starts, steps, value=0.0: shape,
-    index=lambda at, x, shape, starts, steps, value=0.0: _pad_index(at, x, shape, starts, steps),
+    index=lambda coords, x, shape, starts, steps, value=0.0: _pad_index(coords, x, shape, starts, steps),
     reference=_pad,
     vjp=_pad_vjp,
 )
@@ -136,8 +136,8 @@ def _window(xp: ModuleType, a: NDArray[Any], axis: int, size: int, step: int, di
 window: Movement = Movement(
     "window",
     infer=_window_shape,
-    index=lambda at, x, axis, size, step, dilation: (
-        (*at[:axis], at[axis] * step + at[-1] * dilation, *at[axis + 1 : -1]),
+    index=lambda coords, x, axis, size, step, dilation: (
+        (*coords[:axis], coords[axis] * step + coords[-1] * dilation, *coords[axis + 1 : -1]),
         NO_BOUNDS,
     ),
     reference=_window,
@@ -150,14 +150,14 @@ window: Movement = Movement(
 )
 
 
-def _unwindow_index(at: Coords, x: Shape, axis: int, length: int, step: int, dilation: int) -> tuple[Coords, Any]:
-    position = at[axis] - at[-1] * dilation
+def _unwindow_index(coords: Coords, x: Shape, axis: int, length: int, step: int, dilation: int) -> tuple[Coords, Any]:
+    position = coords[axis] - coords[-1] * dilation
     bounds: list[Any] = []
     if position.low < 0 or position.high > (x[axis] - 1) * step:
         bounds.append((position, 0, (x[axis] - 1) * step))
     if step > 1:
         bounds.append((position + step * (-(position.low // step)), "multiple", step))
-    return (*at[:axis], position // step, *at[axis + 1 :]), tuple(bounds)
+    return (*coords[:axis], position // step, *coords[axis + 1 :]), tuple(bounds)
 
 
 def _unwindow(xp: ModuleType, a: NDArray[Any], axis: int, length: int, step: int, dilation: int) -> NDArray[Any]:
@@ -192,7 +192,7 @@ unwindow: Movement = Movement(
 barrier: Movement = Movement(
     "barrier",  # the same value, never merged with an equal one: keeps a recomputation apart from the first computation
     infer=lambda x, token: x,
-    index=lambda at, x, token: (at, NO_BOUNDS),
+    index=lambda coords, x, token: (coords, NO_BOUNDS),
     reference=lambda xp, a, token: a,
     vjp=lambda g, out, x, token: g,
     is_barrier=True,
@@ -201,7 +201,7 @@ barrier: Movement = Movement(
 alias: Movement = Movement(
     "alias",  # the same value under another identity: detach, leaf tensors
     infer=lambda x: x,
-    index=lambda at, x: (at, NO_BOUNDS),
+    index=lambda coords, x: (coords, NO_BOUNDS),
     reference=lambda xp, a: a,
     vjp=lambda g, out, x: g,
 )

@@ -53,8 +53,8 @@ def _pack(xp: ModuleType, *parts: Any, starts: Shape, size: int, clean: bool) ->
     return out
 
 
-def _pack_vjp(which: int, g: Node, out: Node, *parts: Node, starts: Shape, size: int, clean: bool) -> Node:
-    return piece(g, start=starts[which], shape=parts[which].spec.shape)
+def _pack_vjp(input_index: int, g: Node, out: Node, *parts: Node, starts: Shape, size: int, clean: bool) -> Node:
+    return piece(g, start=starts[input_index], shape=parts[input_index].spec.shape)
 
 
 pack: Structural = Structural(
@@ -70,13 +70,13 @@ def gaps(node: Node) -> list[tuple[int, int]]:
 
     Who writes a part fills the rest of its last word with zeros.
     """
-    found, end, words = [], 0, node.spec.dtype.format.words
+    spans, end, words = [], 0, node.spec.dtype.format.words
     ranges = zip(node.attrs["starts"], (prod(part.spec.shape) for part in node.inputs), strict=True)
     for start, length in (*sorted(ranges), (node.attrs["size"], 0)):
         if words(start) > words(end):
-            found.append((words(end), words(start) - words(end)))
+            spans.append((words(end), words(start) - words(end)))
         end = start + length
-    return found
+    return spans
 
 
 def _piece_vjp(g: Node, out: Node, x: Node, start: int, shape: Shape) -> Node:
@@ -87,7 +87,7 @@ def _piece_vjp(g: Node, out: Node, x: Node, start: int, shape: Shape) -> Node:
 piece: Movement = Movement(
     "piece",  # the elements of a vector from `start` on, in a shape
     infer=lambda x, start, shape: shape,
-    index=lambda at, x, start, shape: ((flatten(at, shape) + start,), movement.NO_BOUNDS),
+    index=lambda coords, x, start, shape: ((flatten(coords, shape) + start,), movement.NO_BOUNDS),
     reference=lambda xp, a, start, shape: xp.reshape(a[start : start + prod(shape)], shape),
     vjp=_piece_vjp,
 )

@@ -51,12 +51,12 @@ def unmoved(value: Node, source: Node) -> Node:
     return where(scalar(False, dtypes.bool_), source, value)
 
 
-def _to_bool(*given: DType, **attrs: Any) -> DType:
+def _to_bool(*inputs: DType, **attrs: Any) -> DType:
     return dtypes.bool_
 
 
 def _by_kind(floating: str, integer: str) -> Callable[..., str]:
-    return lambda *given, **attrs: floating if given[-1].kind is Kind.FLOAT else integer
+    return lambda *inputs, **attrs: floating if inputs[-1].kind is Kind.FLOAT else integer
 
 
 # Generators
@@ -377,8 +377,8 @@ def _one_plus_square(a: Node) -> Node:
 
 def _slope_of_acosh(a: Node) -> Node:
     """One root of the product has another branch than the product of two."""
-    one = _const(a, 1.0)
-    return rsqrt(sub(mul(a, a), one)) if a.spec.dtype.part is None else mul(rsqrt(sub(a, one)), rsqrt(add(a, one)))
+    ones = _const(a, 1.0)
+    return rsqrt(sub(mul(a, a), ones)) if a.spec.dtype.part is None else mul(rsqrt(sub(a, ones)), rsqrt(add(a, ones)))
 
 
 sin: Pointwise = Pointwise(

@@ -34,12 +34,12 @@ prod_: Reduction = Reduction("prod", combine="({0} * {1})", reference=_reference
 
 def _quotient(x: Node, axes: Shape) -> Node:
     """The product of the others. Where one factor is 0, its own is the product of the rest."""
-    nothing, one = pointwise.scalar(0.0, x.spec.dtype), pointwise.scalar(1.0, x.spec.dtype)
+    nothing, ones = pointwise.scalar(0.0, x.spec.dtype), pointwise.scalar(1.0, x.spec.dtype)
     zero = pointwise.eq(x, nothing)
-    safe = pointwise.where(zero, one, x)
+    safe = pointwise.where(zero, ones, x)
     rest = prod_(safe, axes=axes)  # the product over the factors that are not 0
-    zeros = reduction.sum_(pointwise.where(zero, one, nothing), axes=axes)
-    none, single = pointwise.eq(zeros, nothing), pointwise.eq(zeros, one)
+    zeros = reduction.sum_(pointwise.where(zero, ones, nothing), axes=axes)
+    none, single = pointwise.eq(zeros, nothing), pointwise.eq(zeros, ones)
     at_zero = reduction.grown(pointwise.where(single, rest, nothing), x)
     elsewhere = pointwise.div(reduction.grown(pointwise.where(none, rest, nothing), x), safe)
     return pointwise.where(zero, at_zero, elsewhere)
@@ -52,9 +52,9 @@ def _others(x: Node, axes: Shape) -> Node:
     turned = movement.permute(x, order=order)
     kept = turned.spec.shape[: len(shape) - len(axes)]
     rows = movement.reshape(turned, shape=(*kept, prod(shape[axis] for axis in axes)))
-    found = pointwise.mul(earlier(rows), _later(rows))
+    products = pointwise.mul(earlier(rows), _later(rows))
     back = tuple(order.index(axis) for axis in range(len(shape)))
-    return movement.permute(movement.reshape(found, shape=turned.spec.shape), order=back)
+    return movement.permute(movement.reshape(products, shape=turned.spec.shape), order=back)
 
 
 # Along the last axis
@@ -70,10 +70,10 @@ def _later(x: Node) -> Node:
     return _joined(x, 1)
 
 
-def _joined(x: Node, way: int) -> Node:
-    out, step = _shifted(x, way, 1.0), 1
+def _joined(x: Node, direction: int) -> Node:
+    out, step = _shifted(x, direction, 1.0), 1
     while step < x.spec.shape[-1]:
-        out = pointwise.mul(out, _shifted(out, way * step, 1.0))
+        out = pointwise.mul(out, _shifted(out, direction * step, 1.0))
         step *= 2
     return out
 

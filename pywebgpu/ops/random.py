@@ -43,7 +43,7 @@ def philox(counter: Sequence[int], key: tuple[int, int]) -> Words:
 def _keys(xp: ModuleType, low: int, high: int) -> list[NDArray[Any]]:
     """The key of each round, a column."""
     rounds = range(ROUNDS)
-    return [xp.array([[(low + W0 * at) & WORD], [(high + W1 * at) & WORD]], "uint64") for at in rounds]
+    return [xp.array([[(low + W0 * step) & WORD], [(high + W1 * step) & WORD]], "uint64") for step in rounds]
 
 
 def _blocks(xp: ModuleType, start: int, draw: int, stream: int, keys: list[NDArray[Any]], out: NDArray[Any]) -> None:
@@ -66,14 +66,14 @@ def _bits(
     xp: ModuleType, low: NDArray[Any], high: NDArray[Any], stream: NDArray[Any], draw: NDArray[Any], spec: Spec
 ) -> NDArray[Any]:
     count = prod(spec.shape)
-    key, given = (int(low), int(high)), (int(draw), int(stream))
+    key, counter = (int(low), int(high)), (int(draw), int(stream))
     if count <= 4 * FEW:
-        blocks = [philox((at, *given, 0), key) for at in range(-(-count // 4))]
+        blocks = [philox((block, *counter, 0), key) for block in range(-(-count // 4))]
         words = xp.array(blocks, "uint32")
     else:
         words = xp.empty(((count + 3) // 4, 4), "uint32")
         for start in range(0, len(words), CHUNK):
-            _blocks(xp, start, *given, _keys(xp, *key), words[start : start + CHUNK])
+            _blocks(xp, start, *counter, _keys(xp, *key), words[start : start + CHUNK])
     return words.reshape(-1)[:count].reshape(spec.shape)
 
 

@@ -33,7 +33,7 @@ def _selected(g: Node, out: Node, x: Node, axes: Shape) -> Node:
     return pointwise.mul(ones, grown(pointwise.div(g, sum_(ones, axes=axes)), x))
 
 
-def _index(*given: DType) -> DType:
+def _index(*inputs: DType) -> DType:
     return dtypes.int64
 
 
@@ -50,7 +50,7 @@ def _parts(a: NDArray[Any], axes: Shape) -> list[NDArray[Any]]:
     if not 0 < size < (SHORT if axis == a.ndim - 1 else FEW) or a.size < MANY * size:
         return []
     before = (slice(None),) * axis
-    return [a[(*before, slice(at, at + 1))] for at in range(size)]
+    return [a[(*before, slice(index, index + 1))] for index in range(size)]
 
 
 def _fold(join: str) -> Callable[..., NDArray[Any]]:
@@ -97,8 +97,8 @@ def _expand_vjp(g: Node, out: Node, x: Node, shape: Shape) -> Node:
 expand: Movement = Movement(
     "expand",  # (3, 1) -> (2, 3, 4)
     infer=lambda x, shape: shape,
-    index=lambda at, x, shape: (
-        tuple(ZERO if n == 1 else i for i, n in zip(at[len(shape) - len(x) :], x, strict=True)),
+    index=lambda coords, x, shape: (
+        tuple(ZERO if n == 1 else i for i, n in zip(coords[len(shape) - len(x) :], x, strict=True)),
         (),
     ),
     reference=lambda xp, a, shape: xp.broadcast_to(a, shape),

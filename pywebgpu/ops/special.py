@@ -58,8 +58,8 @@ def erfinv(xp: ModuleType, x: NDArray[Any]) -> NDArray[Any]:
             size, below = xp.abs(out), 1.0 - xp.abs(x)
             for _ in range(4):  # Newton's steps from float32 to float64 accuracy, of log(erfc) where erf is nearly 1.
                 rest = erfc(xp, size)
-                apart = xp.where(size < 0.5, erf(xp, size) - xp.abs(x), -rest * xp.log(rest / below))
-                size = size - apart / (1.1283791670955126 * xp.exp(-size * size))
+                residual = xp.where(size < 0.5, erf(xp, size) - xp.abs(x), -rest * xp.log(rest / below))
+                size = size - residual / (1.1283791670955126 * xp.exp(-size * size))
             out = xp.copysign(size, x)
         out = xp.where(xp.abs(x) == 1.0, x * xp.inf, out)
         return xp.where(xp.abs(x) > 1.0, xp.nan, out).astype(x.dtype)
@@ -204,15 +204,15 @@ def where(
     if bits is None or a.dtype != b.dtype or c.dtype != bool or c.size < MANY or a.size + b.size <= c.size:
         return xp.where(c, a, b)
     chosen = xp.empty(c.shape, bits) if room is None else room().view(bits)
-    one, other = a.view(bits), b.view(bits)
-    if one.ndim == 0 and not one:
+    other_bits, other = a.view(bits), b.view(bits)
+    if other_bits.ndim == 0 and not other_bits:
         xp.subtract(c.view("i1"), 1, out=chosen)
         xp.bitwise_and(chosen, other, out=chosen)
         return chosen.view(a.dtype)
     xp.negative(c.view("i1"), out=chosen)
     if other.ndim == 0 and not other:
-        xp.bitwise_and(chosen, one, out=chosen)
+        xp.bitwise_and(chosen, other_bits, out=chosen)
         return chosen.view(a.dtype)
-    xp.bitwise_and(xp.bitwise_xor(one, other), chosen, out=chosen)
+    xp.bitwise_and(xp.bitwise_xor(other_bits, other), chosen, out=chosen)
     xp.bitwise_xor(chosen, other, out=chosen)
     return chosen.view(a.dtype)

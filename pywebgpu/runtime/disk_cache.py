@@ -54,15 +54,15 @@ def save(program: Program, file: Path) -> None:
     with suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
         serialization.save_sealed(program, file)
-        files = sorted(file.parent.glob("*.json"), key=lambda one: one.stat().st_mtime)
+        files = sorted(file.parent.glob("*.json"), key=lambda entry: entry.stat().st_mtime)
         for old in files[:-MOST]:
             old.unlink(missing_ok=True)
 
 
 def sources(package: Path) -> list[Path]:
     """The files that decide what a Program is, and the package's version."""
-    found = [file for folder in FOLDERS for file in (package / folder).rglob("*") if file.suffix in KINDS]
-    return sorted([*found, *(package / name for name in FILES)])
+    files = [file for folder in FOLDERS for file in (package / folder).rglob("*") if file.suffix in KINDS]
+    return sorted([*files, *(package / name for name in FILES)])
 
 
 def fingerprint(package: Path) -> str:

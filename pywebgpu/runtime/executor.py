@@ -90,8 +90,8 @@ def forget(device: Device) -> None:
     """Drops what was compiled for a device that is gone, and what waits to run on it."""
     runtime = state.default
     with runtime.lock:
-        for found in [found for found in runtime.programs if found[0] is device]:
-            del runtime.programs[found]
+        for cached_key in [cached for cached in runtime.programs if cached[0] is device]:
+            del runtime.programs[cached_key]
         for queue in runtime.queues.get(device, ()):
             for storage in _queued(queue):
                 storage.leave_queue()
@@ -196,7 +196,7 @@ def _collect(device: Device, *, everyone: bool) -> tuple[Work, list[Node]]:
         free = [queue for queue in others if not queue.is_held]
         return work + [entry for queue in free for entry in _pending(queue, may_write=False)], []
     reached = set(walk.toposort(node for _, node, _ in work))
-    found: list[Node] = []
+    nodes: list[Node] = []
     for queue in others:
         for storage in _queued(queue):
             node = storage.node
@@ -204,21 +204,21 @@ def _collect(device: Device, *, everyone: bool) -> tuple[Work, list[Node]]:
                 storage.leave_queue()
                 work.append((storage, node, False))
             else:
-                found.append(node)
-    return work, found
+                nodes.append(node)
+    return work, nodes
 
 
 def _pending(queue: Queue, *, may_write: bool) -> Work:
     """Takes what waits out of a queue."""
-    found: Work = []
+    work: Work = []
     for storage in independent(queue) if queue.stand_ins else _queued(queue):
         storage.leave_queue()
         node = storage.node
         if node.buffer is None:
-            found.append((storage, node, may_write))
+            work.append((storage, node, may_write))
         else:
             storage.settle(node)
-    return found
+    return work
 
 
 def _queued(queue: Queue) -> list[Storage]:
@@ -227,18 +227,18 @@ def _queued(queue: Queue) -> list[Storage]:
 
 def independent(queue: Queue) -> list[Storage]:
     """The storages of a queue whose values are made of no stand-in."""
-    found = _queued(queue)
-    reached = _reached([storage.node for storage in found], queue.stand_ins)
-    return [storage for storage in found if storage.node not in reached]
+    queued = _queued(queue)
+    reached = _reached([storage.node for storage in queued], queue.stand_ins)
+    return [storage for storage in queued if storage.node not in reached]
 
 
 def _reached(roots: list[Node], sources: frozenset[Node]) -> set[Node]:
     """The nodes that are made of `sources`."""
-    found = set(sources)
+    reached_nodes = set(sources)
     for node in walk.toposort(roots):
-        if not found.isdisjoint(node.inputs):
-            found.add(node)
-    return found
+        if not reached_nodes.isdisjoint(node.inputs):
+            reached_nodes.add(node)
+    return reached_nodes
 
 
 def _sound(work: Work) -> Work:
@@ -309,39 +309,45 @@ def _run(device: Device, roots: list[Node], work: Work, kept: set[int], *, dry: 
         return None
     order = walk.toposort(roots)
     data, numbers = walk.leaves(order)
-    position = {id(root): at for at, root in enumerate(roots)}
+    position = {id(root): index for index, root in enumerate(roots)}
     outputs: list[Buffer | None] = [None] * len(roots)
-    leaf_of = {id(node.buffer): at for at, node in enumerate(data)}
+    leaf_of = {id(node.buffer): index for index, node in enumerate(data)}
     written = []
     takers: list[list[Storage]] = [[] for _ in roots]
     for storage, node, may_write in work:
-        home, at = storage.home, position[id(node)]
-        takers[at].append(storage)
-        if home is None or outputs[at] is not None or not may_write or not home.may_be_written or id(home) in kept:
+        home, output_index = storage.home, position[id(node)]
+        takers[output_index].append(storage)
+        if (
+            home is None
+            or outputs[output_index] is not None
+            or not may_write
+            or not home.may_be_written
+            or id(home) in kept
+        ):
             continue
         if home.nbytes == _bytes(device, node):
-            outputs[at] = home
+            outputs[output_index] = home
             if id(home) in leaf_of:
-                written.append((at, leaf_of[id(home)]))
+                written.append((output_index, leaf_of[id(home)]))
     with interrupts.allowed():
         program, loaded, structure = program_cache.load(device, order, roots, tuple(written))
     done = Run(device, structure, program, loaded, data, numbers, takers)
     if dry:
         return done
-    for at, leaf in written:
-        if (at, leaf) not in program.written:
-            outputs[at] = None
+    for output_index, leaf in written:
+        if (output_index, leaf) not in program.written:
+            outputs[output_index] = None
     try:
         buffers = device.run(loaded, [node.buffer for node in data], [plain(node.buffer) for node in numbers], outputs)
     except RangeError as error:
         raise bounds.told(error, order) from None
-    given: set[int] = set()
+    seen_buffers: set[int] = set()
     for root, result, storages in zip(roots, buffers, takers, strict=True):
         buffer = result
         for storage in storages:
             buffer = storage.place(buffer)
-        buffer.kept += id(buffer) in given  # Equal values share it for good, so no write in place may go there.
-        given.add(id(buffer))
+        buffer.kept += id(buffer) in seen_buffers  # Equal values share it for good, so no write in place may go there.
+        seen_buffers.add(id(buffer))
         if root.op.__class__ not in graph.NO_VIEWS:
             walk.note_view(root)
         root.buffer = buffer

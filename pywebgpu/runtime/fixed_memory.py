@@ -56,9 +56,9 @@ class FixedStorage(Storage):
         memory[...] = buffer.handle
         return _device(self).hold(memory)  # type: ignore[no-any-return]
 
-    def move_into(self, whole: Storage, location: graph.Attrs) -> None:
+    def move_into(self, base: Storage, location: graph.Attrs) -> None:
         self.__class__ = Storage  # type: ignore[assignment]  # It is one, with a memory that nobody has.
-        self.move_into(whole, location)
+        self.move_into(base, location)
 
 
 class SharedStorage(FixedStorage):
@@ -159,10 +159,10 @@ def fixed(storage: Storage) -> FixedStorage:
 
 def share(storage: Storage) -> NDArray[Any]:
     """The memory of a storage, to which others may write from now on."""
-    found = fixed(storage)
-    if not found.is_shared:
-        _share(found)
-    memory: NDArray[Any] = found.memory
+    storage_memory = fixed(storage)
+    if not storage_memory.is_shared:
+        _share(storage_memory)
+    memory: NDArray[Any] = storage_memory.memory
     return memory
 
 

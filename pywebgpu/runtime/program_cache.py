@@ -25,18 +25,18 @@ def load(
 ) -> tuple[Program, Loaded, key.Structure]:
     """The Program of a toposorted graph, what the device made of it, and the structure that it was made of."""
     runtime = state.default
-    found = (device, device.target.digest, key.structure(order, roots), written)
-    loaded = runtime.programs.get(found)
+    cache_key = (device, device.target.digest, key.structure(order, roots), written)
+    loaded = runtime.programs.get(cache_key)
     if loaded is None:
         runtime.counters["program_misses"] += 1
         with graph.thread_state.span("compile", "compile"):
-            program = _program(device, found[2], roots, written)
-        loaded = (program, device.load(program), found[2])
-        runtime.programs[found] = loaded
+            program = _program(device, cache_key[2], roots, written)
+        loaded = (program, device.load(program), cache_key[2])
+        runtime.programs[cache_key] = loaded
         _shrink()
     else:
         runtime.counters["program_hits"] += 1
-        runtime.programs.move_to_end(found)
+        runtime.programs.move_to_end(cache_key)
     if graph.thread_state.origins is not None:
         graph.thread_state.origins.loading(device, loaded[0], roots, written)
     return loaded

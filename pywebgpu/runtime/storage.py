@@ -67,28 +67,28 @@ class Storage:
     @classmethod
     def empty(cls, spec: graph.Spec, device: Device) -> Storage:
         """One whose first value a run will give."""
-        made = cls.__new__(cls)
-        made._node, made.device = Node(graph.DATA, (), graph.NO_ATTRS, spec), device
-        made._version = made.counted = -1  # That value is no write.
-        made.home = made.whole = made.queue = None
-        return made
+        storage = cls.__new__(cls)
+        storage._node, storage.device = Node(graph.DATA, (), graph.NO_ATTRS, spec), device
+        storage._version = storage.counted = -1  # That value is no write.
+        storage.home = storage.whole = storage.queue = None
+        return storage
 
     @classmethod
-    def part_of(cls, whole: Storage, location: graph.Attrs) -> Storage:
+    def part_of(cls, base: Storage, location: graph.Attrs) -> Storage:
         """A new part of a flat storage."""
-        made = cls.__new__(cls)
-        made.device, made.home, made.queue = whole.device, None, None
-        made._version = made.counted = 0
-        made.whole, made.location, made._node = whole, location, _UNASKED
-        return made
+        view = cls.__new__(cls)
+        view.device, view.home, view.queue = base.device, None, None
+        view._version = view.counted = 0
+        view.whole, view.location, view._node = base, location, _UNASKED
+        return view
 
     @property
     def node(self) -> Node:
         """The value now."""
-        node, whole = self._node, self.whole
-        if whole is None:
+        node, base = self._node, self.whole
+        if base is None:
             return node
-        now = whole.node
+        now = base.node
         if not node.inputs or node.inputs[0] is not now:
             place = self.location
             spec = graph.Spec(place["shape"], now.spec.dtype)
@@ -104,8 +104,8 @@ class Storage:
     @property
     def version(self) -> int:
         """How often it was written."""
-        whole = self.whole
-        return self._version if whole is None else self._version + whole.version
+        base = self.whole
+        return self._version if base is None else self._version + base.version
 
     def replace(self, node: Node) -> None:
         """Makes `node` the value of a storage of its own, and tells nobody."""
@@ -177,16 +177,16 @@ class Storage:
             buffer.held_by(self)
             self.home = buffer
 
-    def move_into(self, whole: Storage, location: graph.Attrs) -> None:
-        """From now on the value, which stays what it is, is kept as a piece of the value of `whole`."""
+    def move_into(self, base: Storage, location: graph.Attrs) -> None:
+        """From now on the value, which stays what it is, is kept as a piece of the value of `base`."""
         if ever.captured and capture_state.capture is not None:
             capture_state.capture.moved.append(weakref.ref(self))
         changed()
         self.leave_queue()
         with state.default.lock:
-            self._version = self.version + 1 - whole.version  # What tensors know of the old node is of no use now.
+            self._version = self.version + 1 - base.version  # What tensors know of the old node is of no use now.
             held = [self._node]
-            self.location, self.whole = location, whole
+            self.location, self.whole = location, base
             self._node = _UNASKED
             if self.home is not None:
                 self.home.left_by(self)

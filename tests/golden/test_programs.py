@@ -14,7 +14,7 @@ from pywebgpu.ir.show import as_text
 from pywebgpu.ir.walk import toposort
 from pywebgpu.kernels.kernel import Limits
 from pywebgpu.kernels.target import Target
-from pywebgpu.kernels.templates import Claims
+from pywebgpu.kernels.templates import Selection
 from pywebgpu.nn import functional as F
 from tests.unit.compiled import for_limits, leaf, programs
 
@@ -67,9 +67,9 @@ def memory_of(program: Program) -> str:
 def test_graph_after_passes_is_the_stored_one(golden: Callable[[str, str], None]) -> None:
     roots = graph()
     golden("programs/mlp_recorded.txt", as_text(roots) + "\n")
-    claims = Claims(Target(wgsl=True, limits=Limits()))
+    selection = Selection(Target(wgsl=True, limits=Limits()))
     for each in pipeline.DEVICE[: [one.name for one in pipeline.DEVICE].index("pack") + 1]:
-        roots = each.run(roots, toposort(roots), claims)
+        roots = each.run(roots, toposort(roots), selection)
     golden("programs/mlp_rewritten.txt", as_text(roots) + "\n")
 
 

@@ -38,7 +38,7 @@ def norm(device: Any, given: Any, way: str) -> list[float]:
     features = replace(given.features, kind="", cores=2)
     problem = Problem(NORMED, layout="blocks")
     launches = template.launches(problem, replace(given, limits=limits, features=features))
-    chosen = next((one for one in launches if one.way == way and one.split == 64), launches[0])
+    chosen = next((one for one in launches if one.variant == way and one.split == 64), launches[0])
     tuning = {launch.case(template, problem): chosen}
     device.target = replace(given, tuning=tuning, limits=limits, features=features)
     x, weight, bias = (numbers(*shape).requires_grad_() for shape in (NORMED, NORMED[1:], NORMED[1:]))
@@ -56,8 +56,8 @@ def main(name: str, results: str, *shapes: str) -> None:
     for shape in [SHAPES[int(index)] for index in shapes]:  # by their numbers
         x, problem = numbers(*shape), Problem(shape, layout="along")
         for chosen in template.launches(problem, given):
-            if chosen.way == SHUFFLED and chosen.threads == 64 and chosen.split in SPLITS:
-                plain = chosen._replace(way="", each=())
+            if chosen.variant == SHUFFLED and chosen.threads == 64 and chosen.split in SPLITS:
+                plain = chosen._replace(variant="", each=())
                 found.append([shape, chosen, *(rows(device, given, problem, one, x) for one in (chosen, plain))])
     norms = [norm(device, given, way) for way in ("", SHUFFLED)]
     Path(results).write_text(json.dumps([list(given.features.names), found, norms]))

@@ -74,7 +74,7 @@ def test_products_use_no_workgroup_memory_where_that_is_no_faster_than_the_cache
     matmul = next(one for one in templates.load_all() if one.name == "matmul")
     for size in (16, 70, 1024):
         found = launch.choose(matmul, Problem((1, size, size, 64), ("float32",), "nn"), target("arm valhall", Limits()))
-        assert found.way != matmul_blocks.WAY
+        assert found.variant != matmul_blocks.WAY
         assert found.tile[2] == 0
 
 

@@ -271,7 +271,7 @@ def test_a_cpu_copies_nothing_to_workgroup_memory(family: str) -> None:
     target = replace(H200, features=Features((), (0, 0), (), family, "cpu", "naga"))
     for sizes in ((1, 2048, 64, 64), (1, 64, 64, 6144), (12, 512, 64, 512), (1, 4096, 4096, 4096), (1, 1, 1, 1)):
         first = matmul.MatmulTemplate().launches(Problem(sizes, ("float32",), "nn"), target)[0]
-        assert not first.way
+        assert not first.variant
         assert first.tile[2] == 0
 
 

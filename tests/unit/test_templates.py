@@ -189,7 +189,7 @@ def test_every_template_is_tried() -> None:
 def test_an_entry_with_an_op_is_of_a_template_of_that_op_alone() -> None:
     ops = [value for module in (indexing, scattering) for value in vars(module).values() if isinstance(value, OPS)]
     for entry in templates.ENTRIES:
-        claimed = [op for op in ops if entry.template.claims(op, TARGETS["default"])]
+        claimed = [op for op in ops if entry.template.matches(op, TARGETS["default"])]
         assert entry.op is None or claimed == [entry.op], entry.template.name
 
 
@@ -269,6 +269,6 @@ def test_a_tuning_changes_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_op_without_a_template_is_refused() -> None:
-    claims = templates.Claims(TARGETS["default"])
-    assert claims.find(indexing.argsort) is None
+    selection = templates.Selection(TARGETS["default"])
+    assert selection.find(indexing.argsort) is None
     assert for_limits(DEFAULT, torch.zeros(3, device="null").argsort()).steps

@@ -13,12 +13,12 @@ from pywebgpu.errors import CompileError
 from pywebgpu.ir.graph import Node
 from pywebgpu.kernels.kernel import Limits
 from pywebgpu.kernels.target import Target
-from pywebgpu.kernels.templates import Claims
+from pywebgpu.kernels.templates import Selection
 from pywebgpu.nn import functional as F
 from pywebgpu.ops import contraction
 from tests.unit.compiled import for_limits, leaf
 
-CLAIMS = Claims(Target(wgsl=True, limits=Limits()))
+SELECTION = Selection(Target(wgsl=True, limits=Limits()))
 
 
 def _other_shape(roots: tuple[Node, ...]) -> tuple[Node, ...]:
@@ -46,9 +46,9 @@ PASSES: dict[str, tuple[Callable[[tuple[Node, ...]], tuple[Node, ...]], tuple[Pr
 @pytest.mark.parametrize("name", PASSES)
 def test_a_faulty_pass_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rewrite, establishes, rule = PASSES[name]
-    faulty = Pass("faulty", "", lambda roots, order, claims: rewrite(roots), establishes=establishes)
+    faulty = Pass("faulty", "", lambda roots, order, selection: rewrite(roots), establishes=establishes)
     with pytest.raises(CompileError, match=rule) as error:
-        pipeline.run([faulty], Graph(((leaf(4, 4) + 1)._node,)), CLAIMS)
+        pipeline.run([faulty], Graph(((leaf(4, 4) + 1)._node,)), SELECTION)
     assert "after faulty" in str(error.value)
 
 

@@ -9,7 +9,7 @@ from math import prod
 
 from pywebgpu.ir import walk
 from pywebgpu.ir.graph import Movement, Node
-from pywebgpu.kernels.templates import Claims, matmul_blocks
+from pywebgpu.kernels.templates import Selection, matmul_blocks
 from pywebgpu.ops import contraction, movement, pointwise
 from pywebgpu.support.symbolic import Sym, flatten, variable
 
@@ -19,18 +19,18 @@ LARGE = 1 << 20  # elements of an operand, at least: smaller ones lie in caches
 REREAD = 256  # and how often each of them is multiplied
 
 
-def align_operands(roots: tuple[Node, ...], order: Sequence[Node], claims: Claims) -> tuple[Node, ...]:
+def align_operands(roots: tuple[Node, ...], order: Sequence[Node], selection: Selection) -> tuple[Node, ...]:
     """The same values."""
-    found = {id(node): _turned(node) for node in order if _is_product(node) and _has_matrices(node, claims)}
-    if not any(turned is not None for pair in found.values() for turned in pair):
+    layouts = {id(node): _turned(node) for node in order if _is_product(node) and _has_matrices(node, selection)}
+    if not any(turned is not None for pair in layouts.values() for turned in pair):
         return roots
     copies: dict[Node, Node] = {}
 
     def rule(node: Node, fresh: Node) -> Node:
-        pair = found.get(id(node), (None, None))
+        pair = layouts.get(id(node), (None, None))
         if pair == (None, None):
             return fresh
-        inputs = [_aligned(*given, copies) for given in zip(node.inputs, fresh.inputs, pair, strict=True)]
+        inputs = [_aligned(*operand, copies) for operand in zip(node.inputs, fresh.inputs, pair, strict=True)]
         return Node(fresh.op, tuple(inputs), fresh.attrs, fresh.spec)
 
     return walk.replace(roots, order, rule)
@@ -40,8 +40,8 @@ def _is_product(node: Node) -> bool:
     return node.op is contraction.matmul and not node.is_source
 
 
-def _has_matrices(node: Node, claims: Claims) -> bool:
-    return matmul_blocks.is_of_matrices(node, claims.target)
+def _has_matrices(node: Node, selection: Selection) -> bool:
+    return matmul_blocks.is_of_matrices(node, selection.target)
 
 
 def _turned(product: Node) -> tuple[bool | None, bool | None]:
@@ -49,7 +49,7 @@ def _turned(product: Node) -> tuple[bool | None, bool | None]:
     (batches, m, _), n = product.inputs[0].spec.shape, product.spec.shape[2]
     if batches != 1:
         return None, None
-    return tuple([_lies(one, times) for one, times in zip(product.inputs, (n, m), strict=True)])  # type: ignore[return-value]
+    return tuple([_lies(operand, times) for operand, times in zip(product.inputs, (n, m), strict=True)])  # type: ignore[return-value]
 
 
 def _lies(operand: Node, times: int) -> bool | None:
@@ -57,9 +57,9 @@ def _lies(operand: Node, times: int) -> bool | None:
     if rows * columns < LARGE or times < REREAD:
         return None
     source = operand
-    at: Coords = (variable("batch", 1), variable("row", rows), variable("column", columns))
+    coords: Coords = (variable("batch", 1), variable("row", rows), variable("column", columns))
     while isinstance(source.op, Movement) and source.buffer is None:
-        at, bounds = source.op.index(at, source.inputs[0].spec.shape, **source.attrs)
+        coords, bounds = source.op.index(coords, source.inputs[0].spec.shape, **source.attrs)
         if bounds:
             return None
         source = source.inputs[0]
@@ -67,7 +67,7 @@ def _lies(operand: Node, times: int) -> bool | None:
         return None
     row, column = variable("row", rows), variable("column", columns)
     for is_turned, place, wide in ((False, (row, column), columns), (True, (column, row), rows)):
-        if flatten(at, source.spec.shape) == flatten(place, (rows * columns // wide, wide)):
+        if flatten(coords, source.spec.shape) == flatten(place, (rows * columns // wide, wide)):
             return is_turned if wide % EACH else None
     return None
 
@@ -81,10 +81,10 @@ def _aligned(before: Node, fresh: Node, is_turned: bool | None, copies: dict[Nod
         rows, columns = columns, rows
     if base not in copies:
         wide = -(-columns // EACH) * EACH
-        whole = movement.reshape(base, shape=(1, rows, columns))
-        padded = movement.pad(whole, shape=(1, rows, wide), starts=(0, 0, 0), steps=(1, 1, 1))
+        matrix = movement.reshape(base, shape=(1, rows, columns))
+        padded = movement.pad(matrix, shape=(1, rows, wide), starts=(0, 0, 0), steps=(1, 1, 1))
         copies[base] = pointwise.copy(padded)
-    found = copies[base]
+    aligned = copies[base]
     if is_turned:
-        found = movement.permute(found, order=(0, 2, 1))
-    return movement.slice_(found, starts=(0, 0, 0), sizes=before.spec.shape, steps=(1, 1, 1))
+        aligned = movement.permute(aligned, order=(0, 2, 1))
+    return movement.slice_(aligned, starts=(0, 0, 0), sizes=before.spec.shape, steps=(1, 1, 1))

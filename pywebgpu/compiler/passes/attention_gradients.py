@@ -13,20 +13,24 @@ from pywebgpu.composites.attention import PACKED, attention_backward
 from pywebgpu.ir import walk
 from pywebgpu.ir.graph import WHICH, Node, is_view, thread_state
 from pywebgpu.kernels import access
-from pywebgpu.kernels.templates import Claims
+from pywebgpu.kernels.templates import Selection
 from pywebgpu.ops import movement, pointwise
 from pywebgpu.support.shapes import Shape
 from pywebgpu.support.symbolic import Sym, flatten, unflatten, variable
 
 
-def pack(roots: tuple[Node, ...], order: Sequence[Node], claims: Claims) -> tuple[Node, ...]:
+def pack(roots: tuple[Node, ...], order: Sequence[Node], selection: Selection) -> tuple[Node, ...]:
     """The same values, without sums of parts of which each has its own place."""
     if not any(node.op is attention_backward and node.buffer is None for node in order):
         return roots
     readers = _readers(roots, order)
     moved = _moved(roots, order)
-    found = {moved.get(node, node): made for node in order if (made := _packed(node, moved.get(node, node), readers))}
-    return _rebuilt(roots, order, found) if found else roots
+    packed = {
+        moved.get(node, node): packed_node
+        for node in order
+        if (packed_node := _packed(node, moved.get(node, node), readers))
+    }
+    return _rebuilt(roots, order, packed) if packed else roots
 
 
 class _Packed(NamedTuple):
@@ -38,21 +42,21 @@ class _Packed(NamedTuple):
 
 def _readers(roots: Sequence[Node], order: Sequence[Node]) -> dict[Node, int]:
     """How often a value is read, views aside."""
-    found: dict[Node, int] = {}
+    readers: dict[Node, int] = {}
     for source in [*roots, *(source for node in order if not is_view(node.op) for source in node.inputs)]:
         below = walk.base(source)
-        found[below] = found.get(below, 0) + 1
-    return found
+        readers[below] = readers.get(below, 0) + 1
+    return readers
 
 
 def _moved(roots: Sequence[Node], order: Sequence[Node]) -> dict[Node, Node]:
     """By a sum that is read with its axes in another order alone, the node that does so: it is written like that."""
-    found: dict[Node, list[Node]] = {node: [node] for node in roots}
+    users: dict[Node, list[Node]] = {node: [node] for node in roots}
     for node in order:
         for source in node.inputs:
             if source.op is pointwise.add and node.buffer is None:
-                found.setdefault(source, []).append(node)
-    return {sum_: uses[0] for sum_, uses in found.items() if [use.op for use in uses] == [movement.permute]}
+                users.setdefault(source, []).append(node)
+    return {sum_: uses[0] for sum_, uses in users.items() if [use.op for use in uses] == [movement.permute]}
 
 
 def _packed(node: Node, seen: Node, readers: dict[Node, int]) -> _Packed | None:
@@ -70,12 +74,14 @@ def _packed(node: Node, seen: Node, readers: dict[Node, int]) -> _Packed | None:
             else:
                 return None
     calls = [walk.base(part) for part in padded]
-    if len(calls) != 3 or any(one.op is not attention_backward or readers[one] != 1 for one in calls):
+    if len(calls) != 3 or any(call_node.op is not attention_backward or readers[call_node] != 1 for call_node in calls):
         return None
     call = calls[0]
-    if {one.attrs[WHICH] for one in calls} != {0, 1, 2} or any(one.inputs != call.inputs for one in calls):
+    if {call_node.attrs[WHICH] for call_node in calls} != {0, 1, 2} or any(
+        call_node.inputs != call.inputs for call_node in calls
+    ):
         return None
-    places = _places(padded, calls, seen) if all(one.spec == call.spec for one in calls) else None
+    places = _places(padded, calls, seen) if all(call_node.spec == call.spec for call_node in calls) else None
     return None if places is None else _Packed(call, places)
 
 
@@ -86,22 +92,22 @@ def _places(padded: Sequence[Node], calls: Sequence[Node], seen: Node) -> Shape 
     for batch, step in ((length * row, row), (row, batches * row)):
         for head, part in ((width, heads * width), (3 * width, width)):
             starts = {
-                one.attrs[WHICH]: _start(pad, one, seen, (batch, step, head, 1))
-                for pad, one in zip(padded, calls, strict=True)
+                call_node.attrs[WHICH]: _start(pad, call_node, seen, (batch, step, head, 1))
+                for pad, call_node in zip(padded, calls, strict=True)
             }
             if {*starts.values()} == {0, part, 2 * part}:
-                return (batch, step, head, *[starts[at] or 0 for at in range(3)])
+                return (batch, step, head, *[starts[index] or 0 for index in range(3)])
     return None
 
 
 def _start(pad: Node, call: Node, seen: Node, steps: Shape) -> int | None:
     """Where a gradient with elements so far apart begins in its padded form; None where they lie otherwise."""
     inner = pad.inputs[0]
-    at = tuple([variable(f"a{axis}", n) for axis, n in enumerate(inner.spec.shape)])
-    own = access.down(inner, at)
+    coords = tuple([variable(f"a{axis}", n) for axis, n in enumerate(inner.spec.shape)])
+    own = access.down(inner, coords)
     if own is None or any(step != 1 for step in pad.attrs["steps"]) or pad.attrs.get("value", 0.0) != 0.0:
         return None
-    moved = tuple([i + start for i, start in zip(at, pad.attrs["starts"], strict=True)])
+    moved = tuple([i + start for i, start in zip(coords, pad.attrs["starts"], strict=True)])
     wanted = flatten(tuple([moved[axis] for axis in seen.attrs.get("order", range(len(moved)))]), seen.spec.shape)
     place = Sym((), 0)
     for coordinate, step in zip(unflatten(own[1], call.spec.shape), steps, strict=True):
@@ -110,13 +116,13 @@ def _start(pad: Node, call: Node, seen: Node, steps: Shape) -> int | None:
     return rest.const if rest.is_constant else None
 
 
-def _rebuilt(roots: tuple[Node, ...], order: Sequence[Node], found: dict[Node, _Packed]) -> tuple[Node, ...]:
+def _rebuilt(roots: tuple[Node, ...], order: Sequence[Node], packed: dict[Node, _Packed]) -> tuple[Node, ...]:
     new: dict[Node, Node] = {}
     for node in order:
         fresh = node
-        if node in found:
-            call = new[found[node].call]
-            fresh = Node(call.op, call.inputs, {**call.attrs, PACKED: found[node].places, WHICH: 0}, node.spec)
+        if node in packed:
+            call = new[packed[node].call]
+            fresh = Node(call.op, call.inputs, {**call.attrs, PACKED: packed[node].places, WHICH: 0}, node.spec)
         elif node.inputs and node.buffer is None:
             inputs = tuple([new[source] for source in node.inputs])
             if inputs != node.inputs:

@@ -10,7 +10,7 @@ from pywebgpu.compiler.inlining import LARGE, REREAD
 from pywebgpu.compiler.suballocation import source_of
 from pywebgpu.ir import walk
 from pywebgpu.ir.graph import Node
-from pywebgpu.kernels.templates import Claims
+from pywebgpu.kernels.templates import Selection
 from pywebgpu.ops import contraction, packing, pointwise
 from pywebgpu.support.formats import BF16, F16
 
@@ -19,7 +19,7 @@ FEWEST = 2  # casts that one takes the place of
 Found = dict[tuple[Node, str], list[tuple[Node, int]]]  # by flat vector and dtype: casts, and where their weights start
 
 
-def cast_weights(roots: tuple[Node, ...], order: Sequence[Node], claims: Claims) -> tuple[Node, ...]:
+def cast_weights(roots: tuple[Node, ...], order: Sequence[Node], selection: Selection) -> tuple[Node, ...]:
     """The same values."""
     new: dict[int, Node] = {}
     for (flat, _), casts in _casts(order).items():
@@ -28,11 +28,11 @@ def cast_weights(roots: tuple[Node, ...], order: Sequence[Node], claims: Claims)
         if (
             len(casts) < FEWEST
             or 2 * most < size
-            or flat.spec.dtype.format.nbytes(size) > claims.target.limits.binding_bytes
+            or flat.spec.dtype.format.nbytes(size) > selection.target.limits.binding_bytes
         ):
             continue
-        whole = pointwise.cast(flat, dtype=casts[0][0].spec.dtype)
-        new |= {id(node): packing.part(whole, start=start, shape=node.spec.shape) for node, start in casts}
+        copy = pointwise.cast(flat, dtype=casts[0][0].spec.dtype)
+        new |= {id(node): packing.part(copy, start=start, shape=node.spec.shape) for node, start in casts}
     return walk.replace(roots, order, lambda node, fresh: new.get(id(node), fresh)) if new else roots
 
 
@@ -45,11 +45,11 @@ def _casts(order: Sequence[Node]) -> Found:
                 cast = walk.base(operand)
                 if cast.op is pointwise.cast and not cast.is_source and cast.spec.dtype.format in (F16, BF16):
                     times[cast] = times.get(cast, 0) + prod(node.spec.shape) * node.inputs[0].spec.shape[-1]
-    found: Found = {}
+    casts: Found = {}
     for cast, count in times.items():
         size = prod(cast.spec.shape)
         flat, start = source_of(cast.inputs[0])
         if flat is None or size < LARGE or count < REREAD * size or start % packing.alignment(cast.spec.dtype):
             continue
-        found.setdefault((flat, cast.spec.dtype.name), []).append((cast, start))
-    return found
+        casts.setdefault((flat, cast.spec.dtype.name), []).append((cast, start))
+    return casts

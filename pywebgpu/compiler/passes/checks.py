@@ -12,7 +12,7 @@ from pywebgpu.composites import bounds
 from pywebgpu.composites.bounds import Range
 from pywebgpu.dtypes import Kind
 from pywebgpu.ir.graph import Node, Pointwise, thread_state
-from pywebgpu.kernels.templates import Claims
+from pywebgpu.kernels.templates import Selection
 from pywebgpu.ops import checks, contraction, indexing, pointwise, products, reduction
 from pywebgpu.support.numbers import WORD
 
@@ -23,7 +23,7 @@ _JOINING = (indexing.scan, indexing.scatter)
 _FOLDING = (reduction.sum_, products.prod_, contraction.matmul)
 
 
-def check_integers(roots: tuple[Node, ...], order: Sequence[Node], claims: Claims) -> tuple[Node, ...]:
+def check_integers(roots: tuple[Node, ...], order: Sequence[Node], selection: Selection) -> tuple[Node, ...]:
     """The same values; where the true number of an int64 does not fit, the kernel leaves a note."""
     if not any(_is_arithmetic(node) for node in order):
         return roots
@@ -54,15 +54,15 @@ def _is_arithmetic(node: Node) -> bool:
 
 
 def _range(node: Node, ranges: dict[int, Range]) -> Range:
-    return bounds.fixed_range(node, lambda which: ranges.get(id(node.inputs[which])))
+    return bounds.fixed_range(node, lambda input_index: ranges.get(id(node.inputs[input_index])))
 
 
 def _fits(node: Node, ranges: dict[int, Range]) -> bool:
     """Whether the true result is known to fit."""
     if 0 in node.spec.shape or any(0 in source.spec.shape for source in node.inputs):
         return True
-    found = bounds.folded(node, lambda which: ranges.get(id(node.inputs[which])))
-    return found is not None and WORD[0] <= found.low and found.high <= WORD[1]
+    folded = bounds.folded(node, lambda input_index: ranges.get(id(node.inputs[input_index])))
+    return folded is not None and WORD[0] <= folded.low and folded.high <= WORD[1]
 
 
 def _checked(node: Node) -> Node:

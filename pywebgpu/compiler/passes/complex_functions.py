@@ -84,8 +84,8 @@ def quotient(a: Pair, b: Pair) -> Pair:
     re, im = div(re, size), div(im, size)
     square = add(mul(re, re), mul(im, im))
     top = product(a, (re, neg(im)))
-    found = [div(div(part, square), size) for part in whole(top)]
-    return found[0], found[1]
+    parts = [div(div(part, square), size) for part in whole(top)]
+    return parts[0], parts[1]
 
 
 def inverse(a: Pair) -> Pair:
@@ -115,8 +115,8 @@ def logarithm(a: Pair) -> Pair:
     """Near a size of 1 the logarithm of the size is that of its square's distance from 1."""
     re, im = whole(a)
     size, large, small = hypot(re, im), maximum(abs_(re), abs_(im)), minimum(abs_(re), abs_(im))
-    one = number(re, 1.0)
-    above = add(mul(sub(large, one), add(large, one)), mul(small, small))
+    ones = number(re, 1.0)
+    above = add(mul(sub(large, ones), add(large, ones)), mul(small, small))
     is_near = lt(abs_(above), number(re, 0.5))
     near = mul(number(re, 0.5), log1p(where(is_near, above, number(re, 0.0))))
     return where(is_near, near, pointwise.log(size)), atan2(im, re)
@@ -185,23 +185,23 @@ def area_cosine(a: Pair) -> Pair:
 
 def area_tangent(a: Pair) -> Pair:
     re, im = whole(a)
-    one, square = number(re, 1.0), mul(im, im)
-    near = sub(one, re)
+    ones, square = number(re, 1.0), mul(im, im)
+    near = sub(ones, re)
     ratio = div(mul(number(re, 4.0), re), add(mul(near, near), square))
-    angle = atan2(mul(number(re, 2.0), im), sub(mul(near, add(one, re)), square))
+    angle = atan2(mul(number(re, 2.0), im), sub(mul(near, add(ones, re)), square))
     return mul(number(re, 0.25), log1p(ratio)), mul(number(re, 0.5), angle)
 
 
 def power(a: Pair, b: Pair) -> Pair:
     """exp(b log a); of 0 it is 0, and 1 where b is 0."""
     re, im = whole(a)
-    nothing, one = number(re, 0.0), number(re, 1.0)
+    nothing, ones = number(re, 0.0), number(re, 1.0)
     is_zero = eq(hypot(re, im), nothing)
-    safe = where(is_zero, one, re), where(is_zero, nothing, im)
-    found = whole(exponential(product(b, logarithm(safe))))
+    safe = where(is_zero, ones, re), where(is_zero, nothing, im)
+    result = whole(exponential(product(b, logarithm(safe))))
     other = whole(b)
     empty = pointwise.bitwise_and(eq(other[0], nothing), eq(other[1], nothing))
-    return where(is_zero, where(empty, one, nothing), found[0]), where(is_zero, nothing, found[1])
+    return where(is_zero, where(empty, ones, nothing), result[0]), where(is_zero, nothing, result[1])
 
 
 FUNCTIONS: dict[Op, Callable[..., Pair]] = {

@@ -1,6 +1,6 @@
 """Composite ops become what they are made of; so do fused ops that nothing computes as they are, where they run.
 
-Of one that a template claims, each output becomes a node of its own that reads what the op reads. So from here on a
+Of one that a template matches, each output becomes a node of its own that reads what the op reads. So from here on a
 node has one value, and that several are computed together is a matter of kernels.
 """
 
@@ -8,15 +8,15 @@ from collections.abc import Callable, Sequence
 
 from pywebgpu.ir import composite, walk
 from pywebgpu.ir.graph import OUTPUT, WHICH, Composite, Fused, FusedNode, Node, thread_state
-from pywebgpu.kernels.templates import Claims
+from pywebgpu.kernels.templates import Selection
 
 
-def expand(roots: tuple[Node, ...], order: Sequence[Node], claims: Claims) -> tuple[Node, ...]:
+def expand(roots: tuple[Node, ...], order: Sequence[Node], selection: Selection) -> tuple[Node, ...]:
     """The same values without Output nodes."""
-    return _expanded_whole(roots, order, claims.is_computed, _no)
+    return _expanded_whole(roots, order, selection.is_computed, _no)
 
 
-def expand_for_host(roots: tuple[Node, ...], order: Sequence[Node], claims: Claims) -> tuple[Node, ...]:
+def expand_for_host(roots: tuple[Node, ...], order: Sequence[Node], selection: Selection) -> tuple[Node, ...]:
     """The same for device cpu: a fused op that it computes by itself stays, with its Output nodes."""
     return _expanded_whole(roots, order, _no, _is_hosted)
 
@@ -29,10 +29,10 @@ def _is_hosted(node: Node) -> bool:
 
 
 def _expanded_whole(
-    roots: tuple[Node, ...], order: Sequence[Node], claims: Callable[[Node], bool], stays: Callable[[Node], bool]
+    roots: tuple[Node, ...], order: Sequence[Node], is_computed: Callable[[Node], bool], stays: Callable[[Node], bool]
 ) -> tuple[Node, ...]:
     while any(_is_fused(node) and not stays(node) for node in order):
-        roots = _expanded(roots, order, claims, stays)
+        roots = _expanded(roots, order, is_computed, stays)
         order = walk.toposort(roots)  # What an op is made of may be fused as well.
     return roots
 
@@ -47,11 +47,11 @@ def _is_fused(node: Node) -> bool:
 
 
 def _expanded(
-    roots: tuple[Node, ...], order: Sequence[Node], claims: Callable[[Node], bool], stays: Callable[[Node], bool]
+    roots: tuple[Node, ...], order: Sequence[Node], is_computed: Callable[[Node], bool], stays: Callable[[Node], bool]
 ) -> tuple[Node, ...]:
     new: dict[Node, Node] = {}
     outputs: dict[Node, tuple[Node, ...]] = {}
-    made: composite.Made = {}
+    expansions: composite.Made = {}
     was, thread_state.grad = thread_state.grad, False
     try:
         for node in order:
@@ -59,13 +59,13 @@ def _expanded(
             if not node.is_source:
                 inputs = tuple([new[source] for source in node.inputs])
                 if isinstance(node.op, Composite):
-                    fresh = composite.decomposed(node.op, inputs, made)
+                    fresh = composite.decomposed(node.op, inputs, expansions)
                 elif _is_fused(node) and stays(node):
                     assert isinstance(node, FusedNode)
-                    fresh = whole = FusedNode(node.op, inputs, node.attrs, node.specs, False)  # type: ignore[arg-type]
-                    outputs[node] = tuple([whole.output(at) for at in range(len(node.specs))])
+                    fresh = fused = FusedNode(node.op, inputs, node.attrs, node.specs, False)  # type: ignore[arg-type]
+                    outputs[node] = tuple([fused.output(index) for index in range(len(node.specs))])
                 elif _is_fused(node):
-                    outputs[node] = _values(node, inputs, claims)
+                    outputs[node] = _values(node, inputs, is_computed)
                     fresh = outputs[node][0]
                 elif node.op is OUTPUT:
                     fresh = outputs[node.inputs[0]][node.attrs["index"]]
@@ -79,11 +79,11 @@ def _expanded(
     return tuple([new[root] for root in roots])
 
 
-def _values(node: Node, inputs: tuple[Node, ...], claims: Callable[[Node], bool]) -> tuple[Node, ...]:
+def _values(node: Node, inputs: tuple[Node, ...], is_computed: Callable[[Node], bool]) -> tuple[Node, ...]:
     """Of a fused op, one node each."""
     op = node.op
     assert isinstance(op, Fused)
-    if not claims(Node(op, inputs, node.attrs, node.spec)):
+    if not is_computed(Node(op, inputs, node.attrs, node.spec)):
         return op.fallback(*inputs, **node.attrs)
     specs = op.infer(*[source.spec for source in inputs], **node.attrs)
-    return tuple([Node(op, inputs, {**node.attrs, WHICH: at}, spec) for at, spec in enumerate(specs)])
+    return tuple([Node(op, inputs, {**node.attrs, WHICH: index}, spec) for index, spec in enumerate(specs)])

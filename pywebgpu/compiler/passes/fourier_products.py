@@ -64,8 +64,8 @@ def _product(x: Pair, inverse: bool) -> Pair:
     row = re if im is None else indexing.cat(re, im, axis=len(re.spec.shape) - 1)
     if len(row.spec.shape) == 1:
         row = movement.reshape(row, shape=(1, *row.spec.shape))
-    found = contraction.matmul(row, matrix)
-    parts = [movement.reshape(_cut(found, at, n), shape=re.spec.shape) for at in (0, n)]
+    stacked = contraction.matmul(row, matrix)
+    parts = [movement.reshape(_cut(stacked, start, n), shape=re.spec.shape) for start in (0, n)]
     return parts[0], parts[1]
 
 
@@ -87,8 +87,8 @@ def _divided(x: Pair, first: int, inverse: bool) -> Pair:
     turns = _roots(counts, n, x[0].spec.dtype, inverse=inverse)
     grown = [reduction.expand(part, shape=(*lead, *shape)) for part in whole(turns)]
     outer = transform(rows(product(inner, (grown[0], grown[1])), (*lead, *shape)), inverse=inverse)  # (..., k1, k2)
-    found = [movement.reshape(part, shape=(*lead, n)) for part in whole(rows(outer, (*lead, first, rest)))]
-    return found[0], found[1]
+    parts = [movement.reshape(part, shape=(*lead, n)) for part in whole(rows(outer, (*lead, first, rest)))]
+    return parts[0], parts[1]
 
 
 def _convolved(x: Pair, inverse: bool) -> Pair:
@@ -107,8 +107,8 @@ def _convolved(x: Pair, inverse: bool) -> Pair:
     right = pointwise.add(right[0], tail[0]), pointwise.add(whole(right)[1], whole(tail)[1])
     spectrum = transform(right, inverse=False)
     around = _each(spectrum, lambda part: reduction.expand(part, shape=(*lead, size)))
-    found = transform(product(transform(left, inverse=False), around), inverse=True)
-    kept = _each(found, lambda part: _cut(part, 0, n))
+    convolved = transform(product(transform(left, inverse=False), around), inverse=True)
+    kept = _each(convolved, lambda part: _cut(part, 0, n))
     scale = pointwise.scalar(1 / size, x[0].spec.dtype)
     return _each(product(kept, wide), lambda part: pointwise.mul(part, scale))
 

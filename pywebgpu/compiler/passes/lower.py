@@ -8,7 +8,7 @@ from pywebgpu.compiler.passes import split_products
 from pywebgpu.composites import ordering, wide
 from pywebgpu.ir import walk
 from pywebgpu.ir.graph import Node, Op, Reduction, Spec
-from pywebgpu.kernels.templates import Claims
+from pywebgpu.kernels.templates import Selection
 from pywebgpu.ops import contraction, indexing, movement, pointwise, reduction
 from pywebgpu.support.shapes import Shape
 
@@ -27,7 +27,7 @@ TALL, WIDE, SHARES = 4096, 4096, 16  # the same of columns: elements, results at
 Passing = tuple[Op, tuple[Op, ...], Spec, int, int]
 
 
-def lower(roots: tuple[Node, ...], nodes: Sequence[Node], claims: Claims) -> tuple[Node, ...]:
+def lower(roots: tuple[Node, ...], nodes: Sequence[Node], selection: Selection) -> tuple[Node, ...]:
     """The same values from ops that kernels exist for."""
     roots = walk.rebuild(roots, nodes, _rule)
     nodes = walk.toposort(roots)
@@ -57,12 +57,12 @@ def _argsort(node: Node) -> Node:
 
 def order(keys: Node, block: int = BLOCK) -> Node:
     """The stable order of rows of uint32: blocks in order, then runs of twice the width, again and again."""
-    found = indexing.sort_block(keys, size=block)
+    positions = indexing.sort_block(keys, size=block)
     width = block
     while width < keys.spec.shape[-1]:
-        found = indexing.sort_merge(keys, found, width=width)
+        positions = indexing.sort_merge(keys, positions, width=width)
         width *= 2
-    return found
+    return positions
 
 
 def _cat(node: Node) -> Node:
@@ -72,8 +72,8 @@ def _cat(node: Node) -> Node:
         parts = [indexing.cat(*parts[:JOINED], **node.attrs), *parts[JOINED:]]
     while len(parts) > 1:
         parts = [
-            indexing.cat(*parts[at : at + JOINED], **node.attrs) if len(parts) > at + 1 else parts[at]
-            for at in range(0, len(parts), JOINED)
+            indexing.cat(*parts[start : start + JOINED], **node.attrs) if len(parts) > start + 1 else parts[start]
+            for start in range(0, len(parts), JOINED)
         ]
     return parts[0]
 
@@ -90,13 +90,13 @@ def _matmul(node: Node) -> Node:
 
 def _passing(order: Sequence[Node]) -> set[Passing]:
     """What products bring to their kernels row by row, each row along k: a sum of such rows is made on the way."""
-    found: set[Passing] = set()
+    rows_passing: set[Passing] = set()
     for node in order:
         if node.op is contraction.matmul and node.buffer is None and not split_products.is_endless(node):
             for operand, rows in zip(node.inputs, node.spec.shape[1:], strict=True):
                 source = walk.base(operand)
-                found.add((*_known(source), node.spec.shape[0] * rows, node.inputs[1].spec.shape[1]))
-    return found
+                rows_passing.add((*_known(source), node.spec.shape[0] * rows, node.inputs[1].spec.shape[1]))
+    return rows_passing
 
 
 def _known(node: Node) -> tuple[Op, tuple[Op, ...], Spec]:
@@ -170,7 +170,7 @@ def _folded(op: Reduction, x: Node, axes: Shape, axis: int, parts: int) -> Node:
     )
 
 
-def _cut(x: Node, axis: int, at: int) -> tuple[Node, Node]:
+def _cut(x: Node, axis: int, size: int) -> tuple[Node, Node]:
     """Both sides of a cut through an axis."""
     shape = x.spec.shape
 
@@ -179,4 +179,4 @@ def _cut(x: Node, axis: int, at: int) -> tuple[Node, Node]:
         sizes = tuple(end - start if a == axis else n for a, n in enumerate(shape))
         return movement.slice_(x, starts=starts, sizes=sizes, steps=(1,) * len(shape))
 
-    return part(0, at), part(at, shape[axis])
+    return part(0, size), part(size, shape[axis])

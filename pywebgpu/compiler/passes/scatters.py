@@ -16,7 +16,7 @@ from pywebgpu.ir.graph import WHICH, Node
 from pywebgpu.kernels import windows
 from pywebgpu.kernels.kernel import Limits
 from pywebgpu.kernels.target import Target
-from pywebgpu.kernels.templates import Claims
+from pywebgpu.kernels.templates import Selection
 from pywebgpu.ops import indexing, movement, pointwise, scattering
 from pywebgpu.support.formats import WORD
 
@@ -31,11 +31,11 @@ COUNTED_BY_GPU = 4096  # and a GPU as well
 MODES = ("add", "prod", "max", "min", "set")  # Not those that check: a part of a sum may not fit where the sum does.
 
 
-def lower_scatters(roots: tuple[Node, ...], nodes: Sequence[Node], claims: Claims) -> tuple[Node, ...]:
+def lower_scatters(roots: tuple[Node, ...], nodes: Sequence[Node], selection: Selection) -> tuple[Node, ...]:
     """The same values, where scatters became what their sizes ask for."""
     if not any(node.op is indexing.scatter and node.buffer is None for node in nodes):
         return roots
-    limits = claims.target.limits
+    limits = selection.target.limits
     roots = _joined(roots, nodes, limits)
     nodes = walk.toposort(roots)
     taken = {id(node.inputs[1]) for node in nodes if node.op is indexing.take and not node.is_source}
@@ -44,7 +44,7 @@ def lower_scatters(roots: tuple[Node, ...], nodes: Sequence[Node], claims: Claim
         if node.op is not indexing.scatter:
             return node
         if _is_in_place(node, limits):
-            return _in_place(node, claims.target, is_checked=id(node.inputs[1]) in taken)
+            return _in_place(node, selection.target, is_checked=id(node.inputs[1]) in taken)
         return _sorted(node) if node.inputs[1].spec.shape[0] >= MANY else node
 
     return walk.rebuild(roots, nodes, rule)
@@ -52,10 +52,10 @@ def lower_scatters(roots: tuple[Node, ...], nodes: Sequence[Node], claims: Claim
 
 def _users(roots: tuple[Node, ...], nodes: Sequence[Node]) -> dict[int, int]:
     """By id of a node, how often it is read."""
-    found: dict[int, int] = {}
-    for one in (*[source for node in nodes if not node.is_source for source in node.inputs], *roots):
-        found[id(one)] = found.get(id(one), 0) + 1
-    return found
+    counts: dict[int, int] = {}
+    for source in (*[source for node in nodes if not node.is_source for source in node.inputs], *roots):
+        counts[id(source)] = counts.get(id(source), 0) + 1
+    return counts
 
 
 def _is_in_place(node: Node, limits: Limits) -> bool:
@@ -79,9 +79,9 @@ def _in_place(node: Node, target: Target, *, is_checked: bool) -> Node:
         return scattering.scatter_few(base, keys, source, mode=mode)
     order = lowering.order(keys, COUNTED_BY_GPU if is_gpu else COUNTED)
     inputs = base, keys, order, source
-    specs = scattering.scatter_blocks.infer(*[one.spec for one in inputs], mode=mode)
+    specs = scattering.scatter_blocks.infer(*[source.spec for source in inputs], mode=mode)
     blocks, carries = [
-        Node(scattering.scatter_blocks, inputs, {"mode": mode, WHICH: at}, spec) for at, spec in enumerate(specs)
+        Node(scattering.scatter_blocks, inputs, {"mode": mode, WHICH: index}, spec) for index, spec in enumerate(specs)
     ]
     return scattering.scatter_carried(blocks, carries, keys, order, mode=mode)
 

@@ -12,14 +12,14 @@ from pywebgpu import dtypes
 from pywebgpu.dtypes import Kind
 from pywebgpu.ir import key, walk
 from pywebgpu.ir.graph import Custom, Movement, Node, Op, Pointwise, Spec
-from pywebgpu.kernels.templates import Claims
+from pywebgpu.kernels.templates import Selection
 from pywebgpu.ops import clamping, contraction, indexing, movement, packing, pointwise, products, reduction
 from pywebgpu.support.shapes import Shape
 
 Rule = Callable[[Node], Node]  # gives the node itself where it has nothing to say
 
 
-def simplify(roots: tuple[Node, ...], order: Sequence[Node], claims: Claims) -> tuple[Node, ...]:
+def simplify(roots: tuple[Node, ...], order: Sequence[Node], selection: Selection) -> tuple[Node, ...]:
     """The same values from fewer nodes."""
     seen: dict[Any, Node] = {}
 
@@ -27,18 +27,18 @@ def simplify(roots: tuple[Node, ...], order: Sequence[Node], claims: Claims) -> 
         node = _rewrite(node)
         if node.buffer is not None or (isinstance(node.op, Movement) and node.op.is_barrier):
             return node
-        found = (node.op, tuple([id(source) for source in node.inputs]), key.attributes(node), node.spec)
-        return seen.setdefault(found, node)
+        identity = (node.op, tuple([id(source) for source in node.inputs]), key.attributes(node), node.spec)
+        return seen.setdefault(identity, node)
 
     return walk.rebuild(roots, order, rule)
 
 
 def _rewrite(node: Node) -> Node:
     for _ in range(8):  # Each rule shortens; a handful of rounds reaches the end.
-        found = _once(node)
-        if found is node:
+        rewritten = _once(node)
+        if rewritten is node:
             return node
-        node = found
+        node = rewritten
         if node.buffer is not None or not node.inputs:
             return node
     return node
@@ -53,9 +53,9 @@ def _once(node: Node) -> Node:
     if rules is None:
         rules = (_input,) if isinstance(op, Custom) else (_of_constant,) if isinstance(op, Movement) else ()
     for rule in rules:
-        found = rule(node)
-        if found is not node:
-            return _grown(found, node.spec.shape) if isinstance(op, Pointwise) else found
+        rewritten = rule(node)
+        if rewritten is not node:
+            return _grown(rewritten, node.spec.shape) if isinstance(op, Pointwise) else rewritten
     return node
 
 
@@ -178,13 +178,13 @@ def _pack(node: Node) -> Node:
     first, starts = node.inputs[0], node.attrs["starts"]
     if first.op is not packing.piece or first.buffer is not None or node.attrs["clean"]:
         return node
-    whole = first.inputs[0]
+    packed = first.inputs[0]
     for part, start in zip(node.inputs, starts, strict=True):
-        if part.op is not packing.piece or part.buffer is not None or part.inputs[0] is not whole:
+        if part.op is not packing.piece or part.buffer is not None or part.inputs[0] is not packed:
             return node
         if part.attrs["start"] != start:
             return node
-    return whole if whole.spec == node.spec else node
+    return packed if packed.spec == node.spec else node
 
 
 # Reductions

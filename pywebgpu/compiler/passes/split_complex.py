@@ -12,7 +12,7 @@ from pywebgpu.compiler.passes.complex_functions import FUNCTIONS, Pair, product,
 from pywebgpu.dtypes import Kind, uint32
 from pywebgpu.errors import CompileError
 from pywebgpu.ir.graph import Custom, Movement, Node, Pointwise, Reduction, Spec, Structural, thread_state
-from pywebgpu.kernels.templates import Claims
+from pywebgpu.kernels.templates import Selection
 from pywebgpu.ops import (
     complex_parts,
     contraction,
@@ -36,7 +36,7 @@ _TO_REAL = (
 )  # fmt: skip
 
 
-def check_complex(roots: tuple[Node, ...], order: Sequence[Node], claims: Claims) -> tuple[Node, ...]:
+def check_complex(roots: tuple[Node, ...], order: Sequence[Node], selection: Selection) -> tuple[Node, ...]:
     """Raises CompileError for what complex numbers have not, where NumPy would compute something nonetheless."""
     for node in order:
         op, own = node.op, node.spec.dtype.part is not None
@@ -58,7 +58,7 @@ def _unknown(node: Node) -> CompileError:
     return CompileError(f"{node.op.name}: not implemented for complex numbers; take x.abs(), x.real or x.imag")
 
 
-def split_complex(roots: tuple[Node, ...], order: Sequence[Node], claims: Claims) -> tuple[Node, ...]:
+def split_complex(roots: tuple[Node, ...], order: Sequence[Node], selection: Selection) -> tuple[Node, ...]:
     """The same values; no op but `complex`, `real` and `imag` knows complex numbers."""
     split = _Split()
     was, thread_state.grad = thread_state.grad, False
@@ -79,15 +79,15 @@ class _Split:
 
     def add(self, node: Node) -> None:
         """A node whose inputs are there."""
-        made: tuple[Node | None, ...]
+        parts: tuple[Node | None, ...]
         if node.spec.dtype.part is not None:
-            made = self._pairs[node] = self._pair(node)
+            parts = self._pairs[node] = self._pair(node)
         elif any(source.spec.dtype.part is not None for source in node.inputs) and node.buffer is None:
-            made = (self._real.setdefault(node, self._of_pairs(node)),)
+            parts = (self._real.setdefault(node, self._of_pairs(node)),)
         else:
-            made = (self._real.setdefault(node, self._rebuilt(node)),)
+            parts = (self._real.setdefault(node, self._rebuilt(node)),)
         if thread_state.origins is not None:
-            for part in made:
+            for part in parts:
                 if part is not None:
                     thread_state.origins.carry(node, part)
 
@@ -152,44 +152,44 @@ class _Split:
             return _shaped((re, None if is_real else im), node.spec)
         if op is complex_parts.as_complex:
             return _picked(self._real[node.inputs[0]])
-        given = [self._both(source) for source in node.inputs]
+        operands = [self._both(source) for source in node.inputs]
         if op in _FIRST or isinstance(op, Custom):
-            return given[0]
+            return operands[0]
         if op is pointwise.cast:
-            return _each(lambda a: a if a.spec.dtype is part else pointwise.cast(a, dtype=part), given)
+            return _each(lambda a: a if a.spec.dtype is part else pointwise.cast(a, dtype=part), operands)
         if op is pointwise.where:
-            return _shaped(_each(lambda a, b: pointwise.where(given[0][0], a, b), given[1:]), node.spec)
+            return _shaped(_each(lambda a, b: pointwise.where(operands[0][0], a, b), operands[1:]), node.spec)
         function = FUNCTIONS.get(op)
         if function is not None:
-            return _shaped(function(*given), node.spec)
-        return self._structural(node, given)
+            return _shaped(function(*operands), node.spec)
+        return self._structural(node, operands)
 
-    def _structural(self, node: Node, given: list[Pair]) -> Pair:
+    def _structural(self, node: Node, operands: list[Pair]) -> Pair:
         op, attrs = node.op, node.attrs
         if isinstance(op, Movement):
-            re, im = given[0]
+            re, im = operands[0]
             value = complex(attrs.get("value", 0.0))
             others = [{**attrs, "value": number} if "value" in attrs else attrs for number in (value.real, value.imag)]
             if im is None and value.imag:
-                im = whole(given[0])[1]
+                im = whole(operands[0])[1]
             return op(re, **others[0]), None if im is None else op(im, **others[1])
         if op is fourier.dft:
-            return fourier_products.transform(given[0], **attrs)
+            return fourier_products.transform(operands[0], **attrs)
         if op is contraction.matmul:
-            return _matmul(*given)
+            return _matmul(*operands)
         if op is reduction.sum_:
-            return _each(lambda a: reduction.sum_(a, **attrs), given)
+            return _each(lambda a: reduction.sum_(a, **attrs), operands)
         if op is products.prod_:
-            return _folded(given[0], **attrs)
+            return _folded(operands[0], **attrs)
         if op is indexing.scan and attrs["mode"] in ("add", "prod"):
-            return _running(given[0]) if attrs["mode"] == "prod" else _each(lambda a: _scan(a), given)
+            return _running(operands[0]) if attrs["mode"] == "prod" else _each(lambda a: _scan(a), operands)
         if op in _LINEAR or (op is indexing.scatter and attrs["mode"] in ("add", "set")):
             kept = [source.spec.dtype.part is None for source in node.inputs]
-            pairs = [pair for pair, is_real in zip(given, kept, strict=True) if not is_real]
+            pairs = [pair for pair, is_real in zip(operands, kept, strict=True) if not is_real]
 
             def made(*parts: Node) -> Node:
                 left = iter(parts)
-                inputs = [pair[0] if is_real else next(left) for pair, is_real in zip(given, kept, strict=True)]
+                inputs = [pair[0] if is_real else next(left) for pair, is_real in zip(operands, kept, strict=True)]
                 assert isinstance(op, Structural)
                 return op(*inputs, **attrs)
 
@@ -201,12 +201,12 @@ def _scan(x: Node) -> Node:
     return indexing.scan(x, mode="add")
 
 
-def _each(function: Callable[..., Node], given: Sequence[Pair]) -> Pair:
+def _each(function: Callable[..., Node], operands: Sequence[Pair]) -> Pair:
     """A function that is linear, of the real parts and of the imaginary parts."""
-    re = function(*[pair[0] for pair in given])
-    if all(pair[1] is None for pair in given):
+    re = function(*[pair[0] for pair in operands])
+    if all(pair[1] is None for pair in operands):
         return re, None
-    return re, function(*[whole(pair)[1] for pair in given])
+    return re, function(*[whole(pair)[1] for pair in operands])
 
 
 def _shaped(pair: Pair, spec: Spec) -> Pair:
@@ -221,18 +221,19 @@ def _interleaved(re: Node, im: Node) -> Node:
     """(...), (...) -> (..., 2)"""
     shape = (*re.spec.shape, 2)
     pair = [reduction.expand(movement.reshape(x, shape=(*x.spec.shape, 1)), shape=shape) for x in (re, im)]
-    which = pointwise.iota(spec=Spec(shape, uint32), axis=len(shape) - 1)
-    return pointwise.where(pointwise.eq(which, pointwise.scalar(0, uint32)), *pair)
+    lane = pointwise.iota(spec=Spec(shape, uint32), axis=len(shape) - 1)
+    return pointwise.where(pointwise.eq(lane, pointwise.scalar(0, uint32)), *pair)
 
 
 def _picked(x: Node) -> Pair:
     """(..., 2) -> (...), (...)"""
     shape = x.spec.shape
     rank = len(shape)
-    found = [
-        movement.slice_(x, starts=(*(0,) * (rank - 1), at), sizes=(*shape[:-1], 1), steps=(1,) * rank) for at in (0, 1)
+    parts = [
+        movement.slice_(x, starts=(*(0,) * (rank - 1), start), sizes=(*shape[:-1], 1), steps=(1,) * rank)
+        for start in (0, 1)
     ]
-    re, im = (movement.reshape(part, shape=shape[:-1]) for part in found)
+    re, im = (movement.reshape(part, shape=shape[:-1]) for part in parts)
     return re, im
 
 

@@ -16,7 +16,7 @@ from pywebgpu.dtypes import Kind
 from pywebgpu.ir import walk
 from pywebgpu.ir.graph import Node
 from pywebgpu.kernels.launch import Problem
-from pywebgpu.kernels.templates import Claims
+from pywebgpu.kernels.templates import Selection
 from pywebgpu.kernels.templates.matmul import MatmulTemplate, summed
 from pywebgpu.kernels.templates.matmul_kernel import problem_of
 from pywebgpu.ops import contraction, movement, pointwise, reduction
@@ -25,9 +25,9 @@ LONG = 4096  # steps of k from which parts are worth more than a sum of an opera
 LONGEST = 1 << 15  # steps of k that an invocation takes one after another
 
 
-def split_products(roots: tuple[Node, ...], order: Sequence[Node], claims: Claims) -> tuple[Node, ...]:
+def split_products(roots: tuple[Node, ...], order: Sequence[Node], selection: Selection) -> tuple[Node, ...]:
     """The same values but for the order of sums."""
-    spans = _spans(order, claims)
+    spans = _spans(order, selection)
     if not spans and not any(is_endless(node) for node in order):
         return roots
 
@@ -44,22 +44,24 @@ def is_endless(node: Node) -> bool:
     return node.op is contraction.matmul and not node.is_source and node.inputs[0].spec.shape[-1] > LONGEST
 
 
-def _spans(order: Sequence[Node], claims: Claims) -> dict[int, int]:
+def _spans(order: Sequence[Node], selection: Selection) -> dict[int, int]:
     """By id of a product that is worth it, how many steps of k a part has."""
-    template = claims.find(contraction.matmul)
+    template = selection.find(contraction.matmul)
     assert isinstance(template, MatmulTemplate)
-    found: dict[int, int] = {}
+    spans: dict[int, int] = {}
     known: dict[Problem, int] = {}
     for node in order:
         if node.op is contraction.matmul and not node.is_source:
             problem = problem_of(node)
             if problem not in known:
-                known[problem] = template.span(problem, claims.target)
+                known[problem] = template.span(problem, selection.target)
             if known[problem]:
-                found[id(node)] = known[problem]
-    beside = _summing(order) if found else set()
-    lengths = {id(node): node.inputs[0].spec.shape[-1] for node in order if id(node) in found}
-    return {at: span for at, span in found.items() if at not in beside or lengths[at] > LONG}
+                spans[id(node)] = known[problem]
+    summed_products = _summing(order) if spans else set()
+    lengths = {id(node): node.inputs[0].spec.shape[-1] for node in order if id(node) in spans}
+    return {
+        node_id: span for node_id, span in spans.items() if node_id not in summed_products or lengths[node_id] > LONG
+    }
 
 
 def _summing(order: Sequence[Node]) -> set[int]:
@@ -70,16 +72,18 @@ def _summing(order: Sequence[Node]) -> set[int]:
             for operand in node.inputs:
                 products.setdefault(id(walk.base(operand)), []).append(node)
     sums = [node for node in order if node.op is reduction.sum_ and not node.is_source]
-    pairs = [(one, product) for one in sums for product in products.get(id(walk.base(one.inputs[0])), ())]
-    return {id(product) for one, product in pairs if summed(one, product)}
+    pairs = [
+        (sum_node, product) for sum_node in sums for product in products.get(id(walk.base(sum_node.inputs[0])), ())
+    ]
+    return {id(product) for sum_node, product in pairs if summed(sum_node, product)}
 
 
 def _split(node: Node, a: Node, b: Node, *, span: int) -> Node:
     partial = contraction.partial_matmul(a, b, span=span)
     count, *shape = partial.spec.shape
-    starts = [(at, 0, 0, 0) for at in range(count)]
+    starts = [(start, 0, 0, 0) for start in range(count)]
     cut = {"sizes": (1, *shape), "steps": (1, 1, 1, 1)}
-    parts = [movement.reshape(movement.slice_(partial, starts=at, **cut), shape=tuple(shape)) for at in starts]
+    parts = [movement.reshape(movement.slice_(partial, starts=start, **cut), shape=tuple(shape)) for start in starts]
     total = reduce(pointwise.add, parts)
     return total if node.spec == total.spec else pointwise.cast(total, dtype=node.spec.dtype)
 
@@ -100,7 +104,7 @@ def _batched(node: Node, a: Node, b: Node) -> Node:
 
 
 def _lengthened(x: Node, axis: int, size: int) -> Node:
-    shape = tuple(size if at == axis else n for at, n in enumerate(x.spec.shape))
+    shape = tuple(size if index == axis else n for index, n in enumerate(x.spec.shape))
     return x if shape == x.spec.shape else movement.pad(x, shape=shape, starts=(0, 0, 0), steps=(1, 1, 1))
 
 

@@ -14,7 +14,7 @@ from pywebgpu.dtypes import Kind
 from pywebgpu.ir import walk
 from pywebgpu.ir.graph import Node
 from pywebgpu.kernels.target import Target
-from pywebgpu.kernels.templates import Claims, scan_blocks
+from pywebgpu.kernels.templates import Selection, scan_blocks
 from pywebgpu.ops import indexing, movement, pointwise, products, reduction
 from pywebgpu.support.shapes import Shape
 
@@ -27,12 +27,14 @@ SIZES: tuple[tuple[int, int], ...] = ((1 << 10, 1 << 9), (1 << 11, 1 << 11), (1 
 SIZES_ON_CPU: tuple[tuple[int, int], ...] = ((1 << 12, MOST),)
 
 
-def split_scans(roots: tuple[Node, ...], order: Sequence[Node], claims: Claims) -> tuple[Node, ...]:
+def split_scans(roots: tuple[Node, ...], order: Sequence[Node], selection: Selection) -> tuple[Node, ...]:
     """The same values but for the order of sums and products."""
     if not any(_is_long(node) for node in order):
         return roots
     return walk.rebuild(
-        roots, order, lambda node: _split(node.inputs[0], node.attrs["mode"], claims.target) if _is_long(node) else node
+        roots,
+        order,
+        lambda node: _split(node.inputs[0], node.attrs["mode"], selection.target) if _is_long(node) else node,
     )
 
 

@@ -13,7 +13,7 @@ from pywebgpu.dtypes import Kind
 from pywebgpu.ir import walk
 from pywebgpu.ir.graph import Node, Pointwise, Reduction
 from pywebgpu.kernels.access import is_view
-from pywebgpu.kernels.templates import Claims
+from pywebgpu.kernels.templates import Selection
 from pywebgpu.ops import movement, pointwise, reduction
 
 NARROW, WIDE = 256, 4096  # columns: a row is held in registers
@@ -27,9 +27,9 @@ STEPS = 64  # nodes that are looked at from a sum upwards
 Size = tuple[int, int]  # rows, columns
 
 
-def split_sums(roots: tuple[Node, ...], order: Sequence[Node], claims: Claims) -> tuple[Node, ...]:
+def split_sums(roots: tuple[Node, ...], order: Sequence[Node], selection: Selection) -> tuple[Node, ...]:
     """The same values but for the order of sums."""
-    features, limits = claims.target.features, claims.target.limits
+    features, limits = selection.target.features, selection.target.limits
     if limits.emulated or features.kind == "cpu" or not features.family or limits.bindings < BINDINGS:
         return roots
     sums = [(node, size) for node in order if (size := _down(node)) is not None]
@@ -41,12 +41,12 @@ def split_sums(roots: tuple[Node, ...], order: Sequence[Node], claims: Claims) -
         if size in folded:
             folded[size] |= {id(node), *_above(node.inputs[0], size)}
     cores = features.cores or CORES
-    found = {id(node): size for node, size in sums if not folded[size].isdisjoint(_above(_source(node), size))}
-    if not found:
+    sizes = {id(node): size for node, size in sums if not folded[size].isdisjoint(_above(_source(node), size))}
+    if not sizes:
         return roots
 
     def rule(node: Node, fresh: Node) -> Node:
-        return _split(fresh, found[id(node)], cores) if id(node) in found else fresh
+        return _split(fresh, sizes[id(node)], cores) if id(node) in sizes else fresh
 
     return walk.replace(roots, order, rule)
 
@@ -100,12 +100,12 @@ def _along(node: Node) -> Size | None:
 
 def _above(node: Node, size: Size) -> set[int]:
     """Ids of the values that a matrix is computed of, element by element or row by row, the nearest first."""
-    found, waiting = set[int](), deque([node])
-    while waiting and len(found) < STEPS:
-        one = waiting.popleft()
-        if id(one) in found or prod(one.spec.shape) not in (size[0] * size[1], size[0]):
+    visited, waiting = set[int](), deque([node])
+    while waiting and len(visited) < STEPS:
+        current = waiting.popleft()
+        if id(current) in visited or prod(current.spec.shape) not in (size[0] * size[1], size[0]):
             continue
-        found.add(id(one))
-        if one.buffer is None and (isinstance(one.op, Pointwise) or is_view(one)):
-            waiting += one.inputs
-    return found
+        visited.add(id(current))
+        if current.buffer is None and (isinstance(current.op, Pointwise) or is_view(current)):
+            waiting += current.inputs
+    return visited

@@ -26,7 +26,7 @@ from pywebgpu.ops import indexing, scattering
 
 @dataclass(frozen=True)
 class Entry:
-    """A template. op: the only one that it claims: where it is not compiled, the template's module does not run."""
+    """A template. op: the only one that it matches: where it is not compiled, the template's module does not run."""
 
     make: Callable[[], Template]
     op: Op | None = None
@@ -35,8 +35,8 @@ class Entry:
     def template(self) -> Template:
         return self.make()
 
-    def claims(self, op: Op, target: Target) -> bool:
-        return self.op in (None, op) and self.template.claims(op, target)
+    def matches(self, op: Op, target: Target) -> bool:
+        return self.op in (None, op) and self.template.matches(op, target)
 
 
 ENTRIES: tuple[Entry, ...] = (
@@ -64,7 +64,7 @@ def load_all() -> list[Template]:
     return [entry.template for entry in ENTRIES]
 
 
-class Claims:
+class Selection:
     """Which template computes the nodes of an op on a target."""
 
     def __init__(self, target: Target) -> None:
@@ -74,19 +74,19 @@ class Claims:
     def find(self, op: Op) -> Template | None:
         """None where no kernel exists."""
         if op not in self._found:
-            self._found[op] = next((entry.template for entry in ENTRIES if entry.claims(op, self.target)), None)
+            self._found[op] = next((entry.template for entry in ENTRIES if entry.matches(op, self.target)), None)
         return self._found[op]
 
     def is_computed(self, node: Node) -> bool:
         """Whether the outputs of a fused op are computed by a kernel for it."""
-        found = self.find(node.op)
-        return found is not None and found.supports(node, self.target)
+        template = self.find(node.op)
+        return template is not None and template.supports(node, self.target)
 
     def of(self, node: Node) -> Template:
-        found = self.find(node.op)
-        if found is None:
+        template = self.find(node.op)
+        if template is None:
             raise CompileError(f"{node.op.name}: no kernel")
-        return found
+        return template
 
 
 def joined(first: Template, second: Template) -> Template | None:

@@ -39,7 +39,7 @@ class AttentionTemplate(FusedTemplate):
     """
 
     name = "attention"
-    absorbs = beside = frozenset({name})  # The values of a call are nodes of one kernel.
+    absorbs = siblings = frozenset({name})  # The values of a call are nodes of one kernel.
     op = composite.attention
     effort = 3
     repeats = NEVER  # Operands are read by many workgroups, and again for gradients.
@@ -61,7 +61,7 @@ class AttentionTemplate(FusedTemplate):
         return bool(self._tiles((width, value.spec.shape[3]), target))
 
     def packs(self, work: Computation, node: Node, each: int) -> bool:
-        widths = [node.inputs[self.operands + at].spec.shape[3] for at in (0, 2)]
+        widths = [node.inputs[self.operands + index].spec.shape[3] for index in (0, 2)]
         return all(width % 4 == 0 for width in widths)
 
     def problem(self, work: Computation, build: Builder) -> Problem:
@@ -73,12 +73,16 @@ class AttentionTemplate(FusedTemplate):
 
     def launches(self, problem: Problem, target: Target) -> Sequence[Launch]:
         rows, _, _, *widths = problem.sizes
-        found = self._tiles((widths[0], widths[1]), target)
-        busy = [tile for tile in found if rows * tile.threads >= BUSY * tile.rows]
+        tiles = self._tiles((widths[0], widths[1]), target)
+        busy = [tile for tile in tiles if rows * tile.threads >= BUSY * tile.rows]
         # A CPU that plays the GPU translates a short text much sooner.
-        first = found[-1] if _is_cpu(target) else busy[0] if busy else max(found, key=_patience)
+        first = tiles[-1] if _is_cpu(target) else busy[0] if busy else max(tiles, key=_patience)
         ways = ["", SHUFFLED] if self._shuffles and _neighbours(target.features) else [""]
-        return [tile.launch(way) for tile in (first, *(one for one in found if one != first)) for way in ways[::-1]]
+        return [
+            tile.launch(variant)
+            for tile in (first, *(tile for tile in tiles if tile != first))
+            for variant in ways[::-1]
+        ]
 
     tiles: tuple[tuple[int, int, int], ...] = TILES
     _shuffles = True
@@ -86,8 +90,8 @@ class AttentionTemplate(FusedTemplate):
     def _tiles(self, widths: tuple[int, int], target: Target) -> list[Tile]:
         """Those that a device can run, and keep the results of."""
         most = min(RESULTS, (families.of(target.features).registers + 1) // 2)
-        found = _fitting(self.tiles, self._shared_vectors, widths, target.limits)
-        return [tile for tile in found if tile.high * max(widths) // LANES <= most]
+        tiles = _fitting(self.tiles, self._shared_vectors, widths, target.limits)
+        return [tile for tile in tiles if tile.high * max(widths) // LANES <= most]
 
     @staticmethod
     def _shared_vectors(tile: Tile, width: int, value_width: int) -> int:
@@ -104,7 +108,7 @@ class AttentionBackwardTemplate(AttentionTemplate):
     """The same of the gradients; rows are those of the query, or of key and value, columns of the other."""
 
     name = "attention_backward"
-    absorbs = beside = frozenset({name})
+    absorbs = siblings = frozenset({name})
     op = composite.attention_backward
     effort = 4
     operands = 3
@@ -121,8 +125,8 @@ class AttentionBackwardTemplate(AttentionTemplate):
         gradient = import_module(
             "pywebgpu.kernels.templates.attention_gradient"
         )  # Where a CPU plays the GPU, nobody asks.
-        found: Kernel = gradient.write(work, launch, build)
-        return found
+        kernel: Kernel = gradient.write(work, launch, build)
+        return kernel
 
 
 def _case(window: composite.Window) -> str:
@@ -138,7 +142,7 @@ def _fitting(
 ) -> list[Tile]:
     return [
         tile
-        for tile in (Tile(*one) for one in tiles)
+        for tile in (Tile(*sizes) for sizes in tiles)
         if tile.threads <= limits.workgroup_size and 16 * vectors(tile, *widths) <= limits.shared_bytes
     ]
 

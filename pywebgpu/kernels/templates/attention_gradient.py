@@ -29,10 +29,12 @@ KEY, VALUE, QUERY = range(3)  # the outputs
 def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
     node = work.nodes[0]
     grad, sums, inner, query, key, value, *extras = node.inputs
-    options = {name: one for name, one in node.attrs.items() if name not in (WHICH, PACKED, "multiplied")}
+    options = {name: value for name, value in node.attrs.items() if name not in (WHICH, PACKED, "multiplied")}
     call_ = Call(query, key, value, tuple(extras), **options)
     packed = node.attrs.get(PACKED)
-    outputs = {one.attrs[WHICH]: one for one in work.outputs} if packed is None else dict.fromkeys(range(3), node)
+    outputs = (
+        {output.attrs[WHICH]: output for output in work.outputs} if packed is None else dict.fromkeys(range(3), node)
+    )
     tile = Tile.of(launch)
     multiplied = node.attrs["multiplied"]
     kernel = Gradients(call_, (grad, sums, inner), outputs, packed, tile, build, multiplied=multiplied)
@@ -52,7 +54,7 @@ class Gradients:
     def __init__(
         self,
         call_: Call,
-        given: tuple[Node, Node, Node],
+        operands: tuple[Node, Node, Node],
         outputs: dict[int, Node],
         packed: Shape | None,
         tile: Tile,
@@ -61,7 +63,7 @@ class Gradients:
         multiplied: bool,
     ) -> None:
         self.call, self.outputs, self.packed, self.tile, self.build = call_, outputs, packed, tile, build
-        self.grad, self.sums, self.inner = given
+        self.grad, self.sums, self.inner = operands
         self.multiplied = multiplied
         self.lanes = Lanes(tile, build)
         self.weights = tiles.weights_array(tile, build)
@@ -69,9 +71,9 @@ class Gradients:
     def _operand(self, source: Node, name: str, extent: int, batch: Sym, head: Sym) -> Operand:
         if source is self.grad:
             partner = None if self.multiplied else self.inner
-            where = lambda row, at: (batch, row, head, at)  # noqa: E731
+            where = lambda row, column: (batch, row, head, column)  # noqa: E731
             return Operand(source, name, extent, where, self.build, axis=1, partner=partner)
-        return Operand(source, name, extent, lambda row, at: (batch, head, row, at), self.build)
+        return Operand(source, name, extent, lambda row, column: (batch, head, row, column), self.build)
 
     def along_queries(self, group: Expr) -> None:
         """The gradients of some rows of key and value."""
@@ -95,15 +97,15 @@ class Gradients:
             grads = self._operand(self.grad, "other_value", tile.columns, batch, head)
             scores = Scores(call_, batch, head, tile, self.weights, build, across=False)
             begin, end = call_.queries_seeing(first, tile.rows, tile.columns, build)
-            with build.loop("start", begin, end, tile.columns) as at:
+            with build.loop("start", begin, end, tile.columns) as start:
                 build.barrier()
-                queries.stage(at, tile)
-                grads.stage(at, tile)
-                scores.draw(at, first)
+                queries.stage(start, tile)
+                grads.stage(start, tile)
+                scores.draw(start, first)
                 build.barrier()
                 products, comings = self._products(keys, queries, values, grads)
                 for column, place in enumerate(lanes.columns):
-                    query = build.let(at + place)
+                    query = build.let(start + place)
                     sums, inner = self._row(batch, head, query, grads, place)
                     there = [query < call_.length] if call_.length % tile.columns else []
                     for row, key in enumerate(rows):
@@ -121,8 +123,8 @@ class Gradients:
                     lanes.put(self.weights, comings)
                     build.barrier()
                     tiles.mix(key_grads, self.weights, lanes, queries, [place for place, _ in key_vectors], build)
-        found = ((KEY, key_grads, key_vectors), (VALUE, value_grads, value_vectors))
-        self._store(found, rows, call_.span, batch, own)
+        gradients = ((KEY, key_grads, key_vectors), (VALUE, value_grads, value_vectors))
+        self._store(gradients, rows, call_.span, batch, own)
 
     def along_keys(self, group: Expr) -> None:
         """The gradients of some rows of the query."""
@@ -142,20 +144,20 @@ class Gradients:
             build.barrier()
         known = [self._row(batch, own, row, grads, place) for row, place in zip(rows, lanes.rows, strict=True)]
         vectors = lanes.vectors(call_.width)
-        found = tiles.zeros(tile.high, len(vectors), FOUR, build)
+        query_grads = tiles.zeros(tile.high, len(vectors), FOUR, build)
         keys = self._operand(call_.key, "other", tile.columns, batch, few)
         values = self._operand(call_.value, "other_value", tile.columns, batch, few)
         scores = Scores(call_, batch, own, tile, self.weights, build, across=True)
         begin, end = call_.keys_seen(first, tile.rows, tile.columns, build)
-        with build.loop("start", begin, end, tile.columns) as at:
+        with build.loop("start", begin, end, tile.columns) as start:
             build.barrier()
-            keys.stage(at, tile)
-            values.stage(at, tile)
-            scores.draw(first, at)
+            keys.stage(start, tile)
+            values.stage(start, tile)
+            scores.draw(first, start)
             build.barrier()
             products, comings = self._products(queries, keys, grads, values)
             for column, place in enumerate(lanes.columns):
-                key = build.let(at + place)
+                key = build.let(start + place)
                 there = [key < call_.span] if call_.span % tile.columns else []
                 for row, query in enumerate(rows):
                     conditions = [*there, *call_.inside(query, key)]
@@ -164,8 +166,8 @@ class Gradients:
                     self._weigh(scores, (query, key), known[row], conditions, keep, *pair)
             lanes.put(self.weights, comings)
             build.barrier()
-            tiles.mix(found, self.weights, lanes, keys, [place for place, _ in vectors], build)
-        self._store(((QUERY, found, vectors),), rows, call_.length, batch, own)
+            tiles.mix(query_grads, self.weights, lanes, keys, [place for place, _ in vectors], build)
+        self._store(((QUERY, query_grads, vectors),), rows, call_.length, batch, own)
 
     @contextmanager
     def _heads(self, shared: Var) -> Iterator[Sym]:
@@ -182,11 +184,11 @@ class Gradients:
     ) -> tuple[list[list[Var]], list[list[Var]]]:
         """Of a tile: rows of query and key, and rows of value and gradient."""
         build, tile, lanes = self.build, self.tile, self.lanes
-        found = [tiles.zeros(tile.high, tile.wide, F32, build) for _ in range(2)]
+        products = [tiles.zeros(tile.high, tile.wide, F32, build) for _ in range(2)]
         steps = self.call.steps(tile)
-        tiles.multiply(found[0], own, lanes.rows, other, lanes.columns, steps, build)
-        tiles.multiply(found[1], own_value, lanes.rows, other_value, lanes.columns, steps, build)
-        return found[0], found[1]
+        tiles.multiply(products[0], own, lanes.rows, other, lanes.columns, steps, build)
+        tiles.multiply(products[1], own_value, lanes.rows, other_value, lanes.columns, steps, build)
+        return products[0], products[1]
 
     def _row(self, batch: Sym, head: Sym, query: Expr, grads: Operand, place: Expr) -> tuple[Expr, Expr]:
         """What is known of a row of scores: the logarithm of its sum, and its result times the gradient of that."""
@@ -196,13 +198,13 @@ class Gradients:
         return build.value(self.sums, (batch, head, row)), inner
 
     def _weigh(
-        self, scores: Scores, at: tuple[Expr, Expr], known: tuple[Expr, Expr], there: Sequence[Expr],
+        self, scores: Scores, position: tuple[Expr, Expr], known: tuple[Expr, Expr], there: Sequence[Expr],
         keep: Expr | None, product: Var, coming: Var,
     ) -> None:  # fmt: skip
         """Makes of a product the weight after dropout, and of what comes back to that the gradient of the score."""
         build, (sums, inner) = self.build, known
-        conditions = [*there, *scores.seen(*at)]
-        weight: Expr = call("p_exp2", F32, scores.exponent(product, *at) - sums)
+        conditions = [*there, *scores.seen(*position)]
+        weight: Expr = call("p_exp2", F32, scores.exponent(product, *position) - sums)
         for condition in conditions:
             weight = select(0.0, weight, condition)
         weight = build.let(weight)
@@ -212,26 +214,26 @@ class Gradients:
 
     def _store(
         self,
-        found: Sequence[tuple[int, list[list[Var]], list[tuple[Var, list[Expr]]]]],
+        results: Sequence[tuple[int, list[list[Var]], list[tuple[Var, list[Expr]]]]],
         rows: Sequence[Var],
         size: int,
         batch: Sym,
         head: Sym,
     ) -> None:
         build = self.build
-        for at, row in enumerate(rows):
+        for index, row in enumerate(rows):
             with build.if_(*([row < size] if size % self.tile.rows else [])):
-                for which, values, vectors in found:
-                    node = self.outputs.get(which)
+                for output_index, values, vectors in results:
+                    node = self.outputs.get(output_index)
                     if node is not None:
-                        width = self.call.value_width if which == VALUE else self.call.width
-                        place = self._place(which, node, batch, head)
-                        tiles.store_rows(node, width, place, row.within(size), vectors, values[at], build)
+                        width = self.call.value_width if output_index == VALUE else self.call.width
+                        place = self._place(output_index, node, batch, head)
+                        tiles.store_rows(node, width, place, row.within(size), vectors, values[index], build)
 
-    def _place(self, which: int, node: Node, batch: Sym, head: Sym) -> Callable[[Sym, Sym], Sym]:
+    def _place(self, output_index: int, node: Node, batch: Sym, head: Sym) -> Callable[[Sym, Sym], Sym]:
         """The flat position of an element of a gradient, from its row and column."""
         if self.packed is None:
-            return lambda row, at: flatten((batch, row, head, at), node.spec.shape)
+            return lambda row, column: flatten((batch, row, head, column), node.spec.shape)
         of_batch, of_row, of_head, *starts = self.packed
-        first = batch * of_batch + head * of_head + starts[which]
-        return lambda row, at: first + row * of_row + at
+        first = batch * of_batch + head * of_head + starts[output_index]
+        return lambda row, column: first + row * of_row + column

@@ -29,10 +29,10 @@ LOWEST = -2e38  # where the largest score starts: above what is hidden
 def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
     node = work.nodes[0]
     query, key, value, *extras = node.inputs
-    options = {name: one for name, one in node.attrs.items() if name != WHICH}
+    options = {name: value for name, value in node.attrs.items() if name != WHICH}
     call_ = Call(query, key, value, tuple(extras), **options)
     tile = Tile.of(launch)
-    Forward(call_, tile, launch.way == SHUFFLED, build).run(work)
+    Forward(call_, tile, launch.variant == SHUFFLED, build).run(work)
     blocks = -(-call_.length // tile.rows)
     return build.kernel(
         "attention", tile.threads, call_.batches * call_.heads * blocks, vector=call_.vector, inside=True
@@ -51,9 +51,9 @@ class Forward:
         few, own = shared.within(call_.heads // call_.groups), head.within(call_.heads)
         self.batch, self.head = batch, own
         self.lanes = Lanes(tile, build)
-        self.query = Operand(call_.query, "queries", tile.rows, lambda row, at: (batch, own, row, at), build)
-        self.key = Operand(call_.key, "keys", tile.columns, lambda row, at: (batch, few, row, at), build)
-        self.value = Operand(call_.value, "values", tile.columns, lambda row, at: (batch, few, row, at), build)
+        self.query = Operand(call_.query, "queries", tile.rows, lambda row, column: (batch, own, row, column), build)
+        self.key = Operand(call_.key, "keys", tile.columns, lambda row, column: (batch, few, row, column), build)
+        self.value = Operand(call_.value, "values", tile.columns, lambda row, column: (batch, few, row, column), build)
         self.weights = tiles.weights_array(tile, build)
         self.scores = Scores(call_, batch, own, tile, self.weights, build, across=True)
         self.rows = [build.let(self.first + row) for row in self.lanes.rows]
@@ -88,29 +88,29 @@ class Forward:
         keys = [build.let(start + column) for column in self.lanes.columns]
         for query, line in zip(self.rows, scores, strict=True):
             for key, score in zip(keys, line, strict=True):
-                found = self.scores.exponent(score, query, key)
+                new_peak = self.scores.exponent(score, query, key)
                 seen = self.scores.seen(query, key)
-                build.assign(score, select(HIDDEN, found, seen[0]) if seen else found)
+                build.assign(score, select(HIDDEN, new_peak, seen[0]) if seen else new_peak)
         self._hide(scores, keys, start)
         largest = [build.var(line[0]) for line in scores]
-        for found, line in zip(largest, scores, strict=True):
+        for new_peak, line in zip(largest, scores, strict=True):
             for score in line[1:]:
-                build.assign(found, larger(found, score))
+                build.assign(new_peak, larger(new_peak, score))
         self._across("max", largest)
-        for at, line in enumerate(scores):
-            peak = build.let(larger(self.peaks[at], largest[at]))
-            shrunk = build.let(call("p_exp2", F32, self.peaks[at] - peak))
-            build.assign(self.peaks[at], peak)
-            build.assign(self.sums[at], self.sums[at] * shrunk)
-            for result in self.results[at]:
+        for index, line in enumerate(scores):
+            peak = build.let(larger(self.peaks[index], largest[index]))
+            shrunk = build.let(call("p_exp2", F32, self.peaks[index] - peak))
+            build.assign(self.peaks[index], peak)
+            build.assign(self.sums[index], self.sums[index] * shrunk)
+            for result in self.results[index]:
                 build.assign(result, result * shrunk)
             columns = zip(self.lanes.columns, self.lanes.places, strict=True)
             for score, key, (column, place) in zip(line, keys, columns, strict=True):
                 build.assign(score, call("p_exp2", F32, score - peak))
-                build.assign(self.sums[at], score, "+=")
-                keep = self.scores.keeps(self.rows[at], key, self.lanes.rows[at], column)
+                build.assign(self.sums[index], score, "+=")
+                keep = self.scores.keeps(self.rows[index], key, self.lanes.rows[index], column)
                 kept = self.scores.kept(score, keep)
-                build.assign(self.weights.row(self.lanes.rows[at], place)[self.lanes.component], kept)
+                build.assign(self.weights.row(self.lanes.rows[index], place)[self.lanes.component], kept)
 
     def _hide(self, scores: list[list[Var]], keys: Sequence[Var], start: Var) -> None:
         """Scores outside of the window, and of what lies behind the end: only some tiles have such."""
@@ -144,11 +144,11 @@ class Forward:
             build.assign(folds.row(row, self.lanes.places[0])[self.lanes.component], value)
         build.barrier()
         for row, value in zip(self.lanes.rows, values, strict=True):
-            parts = [build.let(folds.row(row, Const(U32, at))) for at in range(LANES // 4)]
-            found: Expr = parts[0][0]
-            for at in range(1, LANES):
-                found = joined(found, parts[at // 4][at % 4])
-            build.assign(value, found)
+            parts = [build.let(folds.row(row, Const(U32, index))) for index in range(LANES // 4)]
+            total: Expr = parts[0][0]
+            for score_index in range(1, LANES):
+                total = joined(total, parts[score_index // 4][score_index % 4])
+            build.assign(value, total)
 
     def _folds(self) -> Array:
         return self.build.workgroup_array("folds", FOUR, LANES // 4, self.tile.rows)
@@ -157,22 +157,22 @@ class Forward:
         build, call_ = self.build, self.call
         self._across("sum", self.sums)
         outputs = {node.attrs[WHICH]: node for node in work.outputs}
-        for at, query in enumerate(self.rows):
-            is_hidden = self.sums[at].eq(0)  # All of the row. NaN is not unequal to 0 on every engine.
-            total = build.let(select(self.sums[at], Const(F32, 1), is_hidden))
+        for index, query in enumerate(self.rows):
+            is_hidden = self.sums[index].eq(0)  # All of the row. NaN is not unequal to 0 on every engine.
+            total = build.let(select(self.sums[index], Const(F32, 1), is_hidden))
             with build.if_(*([query < call_.length] if call_.length % self.tile.rows else [])):
                 row = query.within(call_.length)
                 if 0 in outputs:
-                    values = [build.let(result // total) for result in self.results[at]]
+                    values = [build.let(result // total) for result in self.results[index]]
                     tiles.store_rows(
                         outputs[0], call_.value_width, self._place(outputs[0]), row, self.vectors, values, build
                     )
                 if 1 in outputs:
                     power = select(total, call("log2", F32, total), ~isnan_(total))
-                    found = select(self.peaks[at] + power, Const(F32, 0), is_hidden)
+                    log_sum = select(self.peaks[index] + power, Const(F32, 0), is_hidden)
                     with build.if_(self.lanes.x.eq(0)):
                         position = flatten((self.batch, self.head, row), outputs[1].spec.shape)
-                        build.store(outputs[1], position, found)
+                        build.store(outputs[1], position, log_sum)
 
     def _place(self, node: Node) -> Callable[[Sym, Sym], Sym]:
-        return lambda row, at: flatten((self.batch, row, self.head, at), node.spec.shape)
+        return lambda row, column: flatten((self.batch, row, self.head, column), node.spec.shape)

@@ -35,12 +35,12 @@ class Scores:
 
     def exponent(self, product: Expr, query: Expr, key: Expr) -> Expr:
         """The score times log2(e); of hidden ones some number."""
-        found: Expr = product * (self._call.scale * BITS)
+        exponent: Expr = product * (self._call.scale * BITS)
         if self._mask is None or self._mask.spec.dtype is dtypes.bool_:
-            return found
+            return exponent
         added = self._build.value(self._mask, self._where(query, key))
-        found = self._build.let(call("fma", F32, added, Const(F32, BITS), found))
-        return select(found, Const(F32, HIDDEN), found < HIDDEN)  # -inf is no number to calculate with.
+        exponent = self._build.let(call("fma", F32, added, Const(F32, BITS), exponent))
+        return select(exponent, Const(F32, HIDDEN), exponent < HIDDEN)  # -inf is no number to calculate with.
 
     def seen(self, query: Expr, key: Expr) -> list[Expr]:
         """What must hold for a score not to be hidden by a mask."""
@@ -64,13 +64,13 @@ class Scores:
                     row, four = place // quarter, place % quarter
                 else:
                     row, four = place % tile.columns, place // tile.columns
-                at = build.let(smaller(query + row, call_.length - 1)).within(call_.length)
+                position = build.let(smaller(query + row, call_.length - 1)).within(call_.length)
                 first = build.let(smaller(key // FOUR + four, call_.span // FOUR - 1)).within(call_.span // FOUR)
-                found: Expr = Const(F32, 0)
+                bits: Expr = Const(F32, 0)
                 for bit in range(FOUR):
-                    keep = build.value(self._kept, (self._batch, self._head, at, first * FOUR + bit)).ne(0)
-                    found = found + select(0.0, Const(F32, 1 << bit), keep)
-                build.assign(self._drawn(place), found)
+                    keep = build.value(self._kept, (self._batch, self._head, position, first * FOUR + bit)).ne(0)
+                    bits = bits + select(0.0, Const(F32, 1 << bit), keep)
+                build.assign(self._drawn(place), bits)
 
     def keeps(self, query: Expr, key: Expr, row: Expr, column: Expr) -> Expr | None:
         """Whether dropout keeps a weight, which `row` and `column` are of the tile; None where there is none."""
@@ -97,5 +97,7 @@ class Scores:
 
     def _where(self, query: Expr, key: Expr) -> tuple[Sym, ...]:
         call, build = self._call, self._build
-        rows, columns = (build.let(smaller(at, size - 1)) for at, size in ((query, call.length), (key, call.span)))
+        rows, columns = (
+            build.let(smaller(position, size - 1)) for position, size in ((query, call.length), (key, call.span))
+        )
         return self._batch, self._head, rows.within(call.length), columns.within(call.span)

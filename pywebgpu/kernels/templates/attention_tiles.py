@@ -67,8 +67,8 @@ class Tile:
         """Columns of an invocation."""
         return self.columns // LANES
 
-    def launch(self, way: str = "") -> Launch:
-        return Launch(way, self.threads, (self.rows, self.columns), (self.high, self.wide))
+    def launch(self, variant: str = "") -> Launch:
+        return Launch(variant, self.threads, (self.rows, self.columns), (self.high, self.wide))
 
     @staticmethod
     def of(launch: Launch) -> Tile:
@@ -142,20 +142,20 @@ class Call:
     def inside(self, query: Expr, key: Expr) -> list[Expr]:
         """What must hold for a key to lie in the window of a row of the query."""
         left, right = self.window
-        found: list[Expr] = [] if right is None else [_moved(key, -right) <= _moved(query, right)]
-        return found if left is None else [*found, _moved(query, -left) <= _moved(key, left)]
+        conditions: list[Expr] = [] if right is None else [_moved(key, -right) <= _moved(query, right)]
+        return conditions if left is None else [*conditions, _moved(query, -left) <= _moved(key, left)]
 
     def outside(self, start: Expr, columns: int, first: Expr, rows: int) -> list[Expr]:
         """Each of which may hold where some of the keys from `start` on lie outside of the window of some row."""
         left, right = self.window
-        found: list[Expr] = [] if right is None else [_moved(start + columns, -right) > _moved(first, right)]
-        return found if left is None else [*found, _moved(first + rows, -left) > _moved(start, left)]
+        conditions: list[Expr] = [] if right is None else [_moved(start + columns, -right) > _moved(first, right)]
+        return conditions if left is None else [*conditions, _moved(first + rows, -left) > _moved(start, left)]
 
     def steps(self, tile: Tile) -> int:
         """Steps of a product that a loop has written out."""
-        whole = max(self.width, self.value_width) // 4
+        fours_of_width = max(self.width, self.value_width) // 4
         tiles = max(self.length, self.span) // tile.columns * self.groups
-        return max(whole, STEPS) if tiles * (1 + 2 * whole // STEPS) > ROUNDS else STEPS
+        return max(fours_of_width, STEPS) if tiles * (1 + 2 * fours_of_width // STEPS) > ROUNDS else STEPS
 
     @property
     def vector(self) -> int:
@@ -194,21 +194,21 @@ class Lanes:
     def __init__(self, tile: Tile, build: Builder) -> None:
         self.tile, self._build = tile, build
         self.x, self.y = build.let(LANE % LANES, "x"), build.let(LANE // LANES, "y")
-        self.rows = [build.let(self.y + at * tile.down) if at else self.y for at in range(tile.high)]
-        self.columns = [build.let(self.x + at * LANES) if at else self.x for at in range(tile.wide)]
+        self.rows = [build.let(self.y + index * tile.down) if index else self.y for index in range(tile.high)]
+        self.columns = [build.let(self.x + index * LANES) if index else self.x for index in range(tile.wide)]
         self.places = [build.let(column // 4) for column in self.columns]
         self.component = build.let(self.x & 3)
 
     def vectors(self, width: int) -> list[tuple[Var, list[Expr]]]:
         """Of a row of results: which vectors the invocation has, and what must hold for them to be there."""
-        count, found = fours(width), list[tuple[Var, list[Expr]]]()
-        for at in range(-(-count // LANES)):
-            place = self._build.let(self.x + at * LANES) if at else self.x
-            if (at + 1) * LANES > count:
-                found.append((self._build.let(smaller(place, count - 1)), [place < count]))
+        count, vectors = fours(width), list[tuple[Var, list[Expr]]]()
+        for index in range(-(-count // LANES)):
+            place = self._build.let(self.x + index * LANES) if index else self.x
+            if (index + 1) * LANES > count:
+                vectors.append((self._build.let(smaller(place, count - 1)), [place < count]))
             else:
-                found.append((place, []))
-        return found
+                vectors.append((place, []))
+        return vectors
 
     def put(self, weights: Array, values: Sequence[Sequence[Expr]]) -> None:
         """Stores the invocation's elements of a tile of scores."""
@@ -229,13 +229,13 @@ class Operand:
         source: Node,
         name: str,
         extent: int,
-        at: Callable[[Sym, Sym], tuple[Sym, ...]],
+        coords: Callable[[Sym, Sym], tuple[Sym, ...]],
         build: Builder,
         *,
         axis: int = 2,
         partner: Node | None = None,
     ) -> None:
-        self.source, self.at, self.extent, self._build = source, at, extent, build
+        self.source, self.at, self.extent, self._build = source, coords, extent, build
         self.size, self.width = source.spec.shape[axis], source.spec.shape[3]
         self.array = build.workgroup_array(name, FOUR, fours(self.width) + 1, extent)
         self.partner = partner
@@ -253,19 +253,21 @@ class Operand:
                 with build.if_(*([] if is_whole else [row < self.extent])):
                     wanted = first + row
                     there = build.let(wanted if self.size % self.extent == 0 else smaller(wanted, self.size - 1))
-                    found = build.let(self._four(self.source, there.within(self.size), four))
-                    build.assign(self.array.row(row, four), found)
+                    vector = build.let(self._four(self.source, there.within(self.size), four))
+                    build.assign(self.array.row(row, four), vector)
                     if self.partner is not None:
                         other = self._four(self.partner, there.within(self.size), four)
-                        part = call("dot", F32, found, other)
+                        part = call("dot", F32, vector, other)
                         build.assign(self.parts.row(row, four // 4)[four % 4], part)
 
     def total(self, row: Expr) -> Expr:
         """The sum of the products of a row and the partner's."""
-        build, whole, rest = self._build, *divmod(fours(self.width), 4)
-        found = [build.let(self.parts.row(row, Const(U32, at))) for at in range(whole + bool(rest))]
-        sums = [reduce(add, found[:whole])] if whole else []
-        numbers = [one[at] for one in sums for at in range(4)] + [found[-1][at] for at in range(rest)]
+        build, n_full, rest = self._build, *divmod(fours(self.width), 4)
+        vectors = [build.let(self.parts.row(row, Const(U32, index))) for index in range(n_full + bool(rest))]
+        sums = [reduce(add, vectors[:n_full])] if n_full else []
+        numbers = [vector[component] for vector in sums for component in range(4)] + [
+            vectors[-1][component] for component in range(rest)
+        ]
         return build.let(reduce(add, numbers))
 
     def _four(self, source: Node, there: Sym, four: Var) -> Expr:
@@ -292,22 +294,22 @@ def multiply(
 ) -> None:
     """results[i][j] += left's row i times right's row j. steps: written out in each round of a loop."""
     steps = 1 if LOOPED in build.limits.unrolls and steps == STEPS else steps
-    whole = left.width // 4
-    looped = whole // steps * steps if whole > steps else 0
+    n_vectors = left.width // 4
+    looped = n_vectors // steps * steps if n_vectors > steps else 0
 
-    def step(at: Expr, elements: int) -> None:
+    def step(position: Expr, elements: int) -> None:
         with build.scope():
-            a = [build.let(left.array.row(row, at)) for row in rows]
-            b = [build.let(right.array.row(column, at)) for column in columns]
+            a = [build.let(left.array.row(row, position)) for row in rows]
+            b = [build.let(right.array.row(column, position)) for column in columns]
             for i in range(elements):
                 for row, line in zip(a, results, strict=True):
                     for column, result in zip(b, line, strict=True):
                         build.assign(result, call("fma", F32, row[i], column[i], result))
 
     if looped:
-        with build.loop("at", 0, looped, steps) as at:
+        with build.loop("at", 0, looped, steps) as start:
             for i in range(steps):
-                step(at + i if i else at, 4)
+                step(start + i if i else start, 4)
     for i in range(looped, fours(left.width)):
         step(Const(U32, i), min(4, left.width - 4 * i))
 
@@ -319,12 +321,12 @@ def mix(
 
     def mix_four(four: Expr, rows: Sequence[Expr]) -> None:
         own = [build.let(weights.row(row, four)) for row in lanes.rows]
-        for i, at in enumerate(rows):
+        for i, row_number in enumerate(rows):
             with build.scope():
-                found = [build.let(right.array.row(at, place)) for place in places]
+                vectors = [build.let(right.array.row(row_number, place)) for place in places]
                 for weight, line in zip(own, results, strict=True):
-                    for one, result in zip(found, line, strict=True):
-                        build.assign(result, call("fma", FOUR, call(str(FOUR), FOUR, weight[i]), one, result))
+                    for vector, result in zip(vectors, line, strict=True):
+                        build.assign(result, call("fma", FOUR, call(str(FOUR), FOUR, weight[i]), vector, result))
 
     count = lanes.tile.columns // 4
     if LOOPED in build.limits.unrolls:
@@ -343,7 +345,7 @@ def weights_array(tile: Tile, build: Builder) -> Array:
 def store_rows(
     node: Node,
     width: int,
-    at: Callable[[Sym, Sym], Sym],
+    flat: Callable[[Sym, Sym], Sym],
     row: Sym,
     places: Sequence[tuple[Var, list[Expr]]],
     values: Sequence[Expr],
@@ -355,8 +357,8 @@ def store_rows(
             for i in range(4):
                 column = place.within(fours(width)) * 4 + i
                 if width % 4 == 0 or i < width % 4:
-                    build.store(node, at(row, column), build.let(value[i]))
+                    build.store(node, flat(row, column), build.let(value[i]))
                     continue
                 last = build.let(place * 4 + i)
                 with build.if_(last < width):
-                    build.store(node, at(row, last.within(width)), build.let(value[i]))
+                    build.store(node, flat(row, last.within(width)), build.let(value[i]))

@@ -54,12 +54,12 @@ class MatmulTemplate(Template):
 
     name = "matmul"
     absorbs = frozenset({"pointwise", "rows"})
-    beside = frozenset({"rows"})
+    siblings = frozenset({"rows"})
     repeats = CHEAP_COST
     effort = 2
     rereads = True
 
-    def claims(self, op: Op, target: Target) -> bool:
+    def matches(self, op: Op, target: Target) -> bool:
         return op in contraction.PRODUCTS
 
     def start(self, node: Node) -> Domain:
@@ -74,11 +74,11 @@ class MatmulTemplate(Template):
         levels: dict[int, str] = {}
         for node in nodes:
             producers = [id(p) for p, _, _ in edges[id(node)] if id(p) in inside]
-            found = {levels[at] for at in producers} or {FULL}
+            levels_read = {levels[producer] for producer in producers} or {FULL}
             if isinstance(node.op, Reduction):
-                found = {summed(node, anchor)}
-            level = found.pop()
-            if found or sizes.get(level, 0) != prod(node.spec.shape) or sizes.get(level, 0) == 0:
+                levels_read = {summed(node, anchor)}
+            level = levels_read.pop()
+            if levels_read or sizes.get(level, 0) != prod(node.spec.shape) or sizes.get(level, 0) == 0:
                 return None
             if producers and (node is anchor or isinstance(node.op, Reduction)):
                 return None
@@ -116,15 +116,15 @@ class MatmulTemplate(Template):
         large = matmul_blocks.rule(problem, target) if staged else None
         first = [large, rule.launch] if large else [rule.launch]
         others = (*staged, *_tile_launches(target.limits, each))
-        return [*first, *(one for one in others if one not in first)]
+        return [*first, *(launch for launch in others if launch not in first)]
 
     def span(self, problem: Problem, target: Target) -> int:
         """How many steps of k of a product a workgroup adds up; 0: all. See compiler/passes/split_products.py."""
-        found = launching.choose(self, problem, target)
-        return matmul_blocks.span(problem, found) if found.way in LARGE else 0
+        launch = launching.choose(self, problem, target)
+        return matmul_blocks.span(problem, launch) if launch.variant in LARGE else 0
 
     def write(self, work: Computation, launch: Launch, build: Builder) -> Kernel:
-        is_large = anchor_of(work.nodes).op is contraction.partial_matmul or launch.way in LARGE
+        is_large = anchor_of(work.nodes).op is contraction.partial_matmul or launch.variant in LARGE
         return matmul_blocks.write(work, launch, build) if is_large else matmul_kernel.write(work, launch, build)
 
 
@@ -194,9 +194,9 @@ def _emulated(batches: int, m: int, n: int, depth: int, target: Target) -> Tile:
     known = SUBGROUPS in features and features.family in IN_ORDER and features.subgroup_sizes == (TOGETHER, TOGETHER)
     if known and m > 1 and n > NARROW * (TOGETHER - 2):
         rows = 2 * high if m * batches * n * depth >= MUCH else high
-        found = _straight(batches, m, n, depth, rows, NARROW, target.limits)
-        if found.slices == 1:
-            return replace(found, neighbours=TOGETHER)
+        tile = _straight(batches, m, n, depth, rows, NARROW, target.limits)
+        if tile.slices == 1:
+            return replace(tile, neighbours=TOGETHER)
     return _straight(batches, m, n, depth, high, wide, target.limits)
 
 

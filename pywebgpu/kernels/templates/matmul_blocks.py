@@ -167,10 +167,10 @@ def is_aligned(node: Node) -> bool:
 
 def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
     """A product with a launch of large blocks, or any of which only a part is wanted."""
-    if launch.way == SUBGROUP and matrices_sum(anchor_of(work.nodes), work.domain.levels.values()):
-        found: Kernel = _module("matmul_subgroups").write(work, launch, build)
-        return found
-    if launch.way != WAY:
+    if launch.variant == SUBGROUP and matrices_sum(anchor_of(work.nodes), work.domain.levels.values()):
+        kernel: Kernel = _module("matmul_subgroups").write(work, launch, build)
+        return kernel
+    if launch.variant != WAY:
         launch = fitting("nt", build.limits)[-1].launch
     written: Kernel = _module("matmul_staged").write(work, launch, build)
     return written
@@ -188,7 +188,7 @@ def matrices(problem: Problem, target: Target) -> tuple[Any, ...]:
 
 @lru_cache(64)
 def _of_matrices(sizes: tuple[Any, ...], lanes: int, layout: str, limits: Limits) -> tuple[Any, ...]:
-    blocks = [_module("matmul_subgroups").Block(*one, lanes=lanes) for one in sizes]
+    blocks = [_module("matmul_subgroups").Block(*sizes, lanes=lanes) for sizes in sizes]
     blocks = [block for block in blocks if block.threads <= limits.workgroup_size]
     return tuple([block for block in blocks if block.shared_bytes(layout) <= limits.shared_bytes])
 
@@ -201,7 +201,7 @@ def _module(name: str) -> Any:
 @lru_cache(64)
 def fitting(layout: str, limits: Limits) -> tuple[Block, ...]:
     """Staged ones that a device of these limits can run."""
-    blocks = [block for block in (Block(*one) for one in BLOCKS) if block.lanes <= limits.workgroup_size]
+    blocks = [block for block in (Block(*sizes) for sizes in BLOCKS) if block.lanes <= limits.workgroup_size]
     return tuple([block for block in blocks if block.shared_bytes(layout) <= limits.shared_bytes])
 
 
@@ -242,8 +242,8 @@ def span(problem: Problem, launch: Launch) -> int:
 @lru_cache(4096)
 def choose(blocks: tuple[Any, ...], problem: Problem, cores: int) -> Any:
     """The block that is expected to take the shortest; None where a device can run none."""
-    found = _in_parts(blocks, _most(problem))
-    return min(found, key=lambda block: time(block, problem, cores), default=None)
+    fastest = _in_parts(blocks, _most(problem))
+    return min(fastest, key=lambda block: time(block, problem, cores), default=None)
 
 
 def time(block: Any, problem: Problem, cores: int) -> float:
@@ -260,9 +260,9 @@ def time(block: Any, problem: Problem, cores: int) -> float:
     groups: int = batches * -(-m // block.rows) * -(-n // block.columns) * -(-depth // max(part, 1))
     is_slow_alone = block.high * block.wide == 128  # A core runs two workgroups of them, or one at a lower rate.
     at_once = 2 if is_slow_alone and groups > cores else 1
-    whole = -(-groups // (cores * at_once)) * at_once
+    full_rounds = -(-groups // (cores * at_once)) * at_once
     least = FILLING / threads * (1.3 if is_slow_alone and at_once == 1 else 1.0)
-    rounds = max(min(whole, groups / cores + LAST * at_once), least, 1.0)
+    rounds = max(min(full_rounds, groups / cores + LAST * at_once), least, 1.0)
     steps = -(-part // block.depth) * block.depth + EMPTY
     own: float = block.rows * block.columns * steps / rate * rounds
     joining: float = PASS + JOIN * (2 * block.parts + 1) * batches * m * n / cores if block.parts > 1 else 0.0

@@ -58,13 +58,15 @@ class Tile:
 
     @property
     def launch(self) -> Launch:
-        way = BROADCAST if self.neighbours > 1 else ""
-        return Launch(way, self.lanes, (self.rows, self.columns, self.depth), (self.high, self.wide), self.slices)
+        variant = BROADCAST if self.neighbours > 1 else ""
+        return Launch(variant, self.lanes, (self.rows, self.columns, self.depth), (self.high, self.wide), self.slices)
 
     @staticmethod
     def of(launch: Launch) -> Tile:
         (rows, columns, depth), (high, wide) = launch.tile, launch.each
-        return Tile(rows, columns, depth, high, wide, launch.split, columns // wide if launch.way == BROADCAST else 1)
+        return Tile(
+            rows, columns, depth, high, wide, launch.split, columns // wide if launch.variant == BROADCAST else 1
+        )
 
 
 def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
@@ -83,7 +85,7 @@ def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
     piece = build.let(LANE // tile.blocks, "slice")
     own_m = build.let(first_m + block // per_row * tile.high, "own_m")
     own_n = build.let(first_n + block % per_row * tile.wide, "own_n")
-    results = [one for i in range(tile.high) for one in _zeros(f"r{i}", kind, tile.wide, build)]
+    results = [result for i in range(tile.high) for result in _zeros(f"r{i}", kind, tile.wide, build)]
     summed = {level for level in levels.values() if level != FULL}
     sides = (
         _Side(left, m, tile.rows, tile.high, "m", first_m, own_m, LEFT in summed, build, tile.neighbours),
@@ -98,8 +100,8 @@ def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
     for side, other in (sides, sides[::-1]):
         if side.sums:
             side.finish_sums(other, batches, piece, work)
-    way = f"{tile.rows}x{tile.columns}" if tile.depth else "small"
-    return build.kernel("_".join(["matmul", way, *["sum"] * len(summed)]), tile.lanes, batches * across * down)
+    variant = f"{tile.rows}x{tile.columns}" if tile.depth else "small"
+    return build.kernel("_".join(["matmul", variant, *["sum"] * len(summed)]), tile.lanes, batches * across * down)
 
 
 def _fours(kind: Type, size: int) -> Type:
@@ -109,12 +111,12 @@ def _fours(kind: Type, size: int) -> Type:
 
 def _zeros(name: str, kind: Type, size: int, build: Builder) -> list[Var]:
     """Variables for `size` numbers, in vectors of four."""
-    names = [name] if size <= 4 else [f"{name}_{at}" for at in range(size // 4)]
-    return [build.var(construct(_fours(kind, size)), one) for one in names]
+    names = [name] if size <= 4 else [f"{name}_{index}" for index in range(size // 4)]
+    return [build.var(construct(_fours(kind, size)), vector) for vector in names]
 
 
-def _part(values: Sequence[Expr], at: int, size: int) -> Expr:
-    return values[0] if size == 1 else values[at // 4][at % 4]
+def _part(values: Sequence[Expr], index: int, size: int) -> Expr:
+    return values[0] if size == 1 else values[index // 4][index % 4]
 
 
 class _Side:
@@ -151,13 +153,15 @@ class _Side:
 
     def positions(self, first: Expr, count: int) -> list[Sym]:
         """`count` rows from `first` on; past the end the last one again, whose results nobody stores."""
-        found = []
+        positions = []
         for i in range(count):
-            at = first + i if i else first
+            position = first + i if i else first
             fits = self.size % self.extent == 0
             name = self._build.fresh(self.letter)
-            found.append(self._build.let(at if fits else smaller(at, self.size - 1), name).within(self.size))
-        return found
+            positions.append(
+                self._build.let(position if fits else smaller(position, self.size - 1), name).within(self.size)
+            )
+        return positions
 
     def loaded(self) -> list[Sym]:
         """Those of the invocation's rows that it loads itself."""
@@ -165,11 +169,11 @@ class _Side:
         return self.positions(self.own if each == self.each else self.own + LANE % self._neighbours * each, each)
 
     def vectors(self, batch: Sym, positions: list[Sym], k: Sym) -> list[Expr]:
-        values: list[Expr] = [self._build.value(self.source, self.at(batch, at, k)) for at in positions]
+        values: list[Expr] = [self._build.value(self.source, self.at(batch, position, k)) for position in positions]
         if self._neighbours > 1:
             lanes = [Const(U32, lane) for lane in range(self._neighbours)]
             values = [call("subgroupBroadcast", self.kind, value, lane) for lane in lanes for value in values]
-        fours = [values[at : at + 4] for at in range(0, len(values), 4)]
+        fours = [values[start : start + 4] for start in range(0, len(values), 4)]
         return [construct(_fours(self.kind, len(four)), *four) for four in fours]
 
     def load(self, batch: Sym, depth: int, first_k: Expr, tile: Tile) -> None:
@@ -178,11 +182,11 @@ class _Side:
         count = fours * tile.depth
         once = count == tile.lanes
         with build.scope() if once else build.loop("at", LANE, count, tile.lanes) as looped:
-            at = looped or build.let(LANE, "at")
+            position = looped or build.let(LANE, "at")
             along = is_contiguous_in_k(self.source, self.letter)
             span = tile.depth if along else fours
-            k_position = build.let(at % span if along else at // span, "k_position")
-            four = build.let(at // span if along else at % span, "four")
+            k_position = build.let(position % span if along else position // span, "k_position")
+            four = build.let(position // span if along else position % span, "four")
             k = build.let(first_k + k_position, "k")
             four_of = build.var(construct(_fours(self.kind, 4)), "four_of")
             with build.if_(*[k < depth] if depth % tile.depth else ()):
@@ -195,10 +199,10 @@ class _Side:
         build = self._build
         many = build.local_array(f"sums_{self.letter}", self.sums) if len(self.sums) > 1 else None
         build.gather([node for node in work.outputs if work.domain.levels[id(node)] == self.level])
-        with build.if_(other.own.eq(0), piece.eq(0)), build.loop("at", 0, self.each) as at:
-            own = build.let(self.own + at, self.letter)
+        with build.if_(other.own.eq(0), piece.eq(0)), build.loop("at", 0, self.each) as index:
+            own = build.let(self.own + index, self.letter)
             with build.if_(*[own < self.size] if self.size % self.extent else ()):
-                total = many[at // 4][at % 4] if many else self.sums[0][at] if self.each > 1 else self.sums[0]
+                total = many[index // 4][index % 4] if many else self.sums[0][index] if self.each > 1 else self.sums[0]
                 position = flatten((variable("batch", batches), own.within(self.size)), (batches, self.size))
                 for node in work.nodes:
                     if work.domain.levels[id(node)] == self.level and isinstance(node.op, Reduction):
@@ -224,8 +228,8 @@ class _Product:
         positions = [side.loaded() for side in self.sides]
         with build.loop("k", self.piece if pieces > 1 else 0, self.depth, pieces) as k:
             a, b = (
-                [build.let(four) for four in side.vectors(self.batch, at, k.within(self.depth))]
-                for side, at in zip(self.sides, positions, strict=True)
+                [build.let(four) for four in side.vectors(self.batch, places, k.within(self.depth))]
+                for side, places in zip(self.sides, positions, strict=True)
             )
             self.multiply(a, b)
 
@@ -237,13 +241,13 @@ class _Product:
                 side.load(self.batch, self.depth, first_k, tile)
             build.barrier()
             share = tile.depth // tile.slices
-            with build.loop("at", 0, share, STEPS) as at:
-                k = build.let(self.piece * share + at if tile.slices > 1 else at, "k")
+            with build.loop("at", 0, share, STEPS) as position:
+                k = build.let(self.piece * share + position if tile.slices > 1 else position, "k")
                 for step in range(STEPS):
                     here = k + step if step else k
                     a, b = (
-                        build.let(found[here * (side.extent // 4) + (side.own - side.first) // 4])
-                        for found, side in zip(tiles, self.sides, strict=True)
+                        build.let(array[here * (side.extent // 4) + (side.own - side.first) // 4])
+                        for array, side in zip(tiles, self.sides, strict=True)
                     )
                     self.multiply([a], [b])
             build.barrier()
@@ -251,8 +255,8 @@ class _Product:
     def multiply(self, a: Sequence[Var], b: Sequence[Var]) -> None:
         build, wide = self.build, len(b)
         is_fused = self.tile.neighbours > 1 and self.sides[0].kind == F32  # Translated so it takes 8 % less.
-        for at, result in enumerate(self.results):
-            left, right = _part(a, at // wide, self.tile.high), b[at % wide]
+        for index, result in enumerate(self.results):
+            left, right = _part(a, index // wide, self.tile.high), b[index % wide]
             if is_fused:
                 build.assign(result, call("fma", right.type, call(str(right.type), right.type, left), right, result))
             else:
@@ -283,10 +287,12 @@ class _Product:
         batches, m, n = anchor.spec.shape
         build, tile = self.build, self.tile
         each = build.gather([node for node in work.outputs if work.domain.levels[id(node)] == FULL])
-        with self.each_result(each) as (row, column, found):
-            guards = [at < size for at, size, by in ((row, m, tile.rows), (column, n, tile.columns)) if size % by]
+        with self.each_result(each) as (row, column, value):
+            guards = [
+                position < size for position, size, by in ((row, m, tile.rows), (column, n, tile.columns)) if size % by
+            ]
             with build.if_(*guards):
-                result = build.let(as_result(found, anchor, work, build))
+                result = build.let(as_result(value, anchor, work, build))
                 position = flatten((variable("batch", batches), row.within(m), column.within(n)), anchor.spec.shape)
                 position = known_by_all(position, work, build)
                 build.define(anchor, position, result)
@@ -302,7 +308,7 @@ class _Product:
         own_m, own_n = (side.own for side in self.sides)
         width = min(wide, 4)
         if build.limits.emulated:  # A division takes as long there as many multiplications.
-            parts = [_part([one], at, width) for one in self.results for at in range(width)]
+            parts = [_part([vector], component, width) for vector in self.results for component in range(width)]
             results = build.local_array("results", parts)
             with build.loop("i", 0, high) as i:
                 row = build.let(own_m + i, "m")
@@ -310,31 +316,31 @@ class _Product:
                     yield row, build.let(own_n + j, "n"), results[i * wide + j]
             return
         results = build.local_array("results", self.results)
-        with self.each_neighbour("at", high * wide, each) as at:
-            row = build.let(own_m + at // wide, "m")
-            column = build.let(own_n + at % wide, "n")
-            found = results[at // width]
-            yield row, column, found[at % width] if width > 1 else found
+        with self.each_neighbour("at", high * wide, each) as index:
+            row = build.let(own_m + index // wide, "m")
+            column = build.let(own_n + index % wide, "n")
+            result = results[index // width]
+            yield row, column, result[index % width] if width > 1 else result
 
     @contextmanager
     def each_neighbour(self, name: str, end: int, each: int) -> Iterator[Var]:
         build, slices = self.build, self.tile.slices
         if each == 1 or slices == 1:
-            with build.loop(name, self.piece, end, slices) as at:
-                yield at
+            with build.loop(name, self.piece, end, slices) as index:
+                yield index
             return
         with (
             build.loop("start", self.piece * each, end, slices * each) as start,
-            build.loop(name, start, start + each) as at,
+            build.loop(name, start, start + each) as index,
         ):
-            yield at
+            yield index
 
 
-def as_result(found: Expr, anchor: Node, work: Computation, build: Builder) -> Expr:
+def as_result(result: Expr, anchor: Node, work: Computation, build: Builder) -> Expr:
     """A sum as an element of a product: rounded, unless it is only stored, which rounds it."""
     if all(map(build.rounds, work.outputs)) and all(node is anchor or only_moves(node) for node in work.nodes):
-        return found
-    return rounded(found, anchor.spec.dtype)
+        return result
+    return rounded(result, anchor.spec.dtype)
 
 
 def store_level(level: str, position: Sym, work: Computation, build: Builder) -> None:
@@ -353,9 +359,9 @@ def known_by_all(position: Sym, work: Computation, build: Builder) -> Sym:
     for node in work.nodes:
         if id(node) not in inside or node.op in contraction.PRODUCTS:
             continue
-        at = element(position, node)
-        found = [down(source, at) for source in node.inputs if source.spec.shape == node.spec.shape]
-        if any(one is not None and one[0] in inside and one[1] != position for one in found):
+        coords = element(position, node)
+        flat_reads = [down(source, coords) for source in node.inputs if source.spec.shape == node.spec.shape]
+        if any(read is not None and read[0] in inside and read[1] != position for read in flat_reads):
             return build.let(ir.Index(position), build.fresh("i")).within(prod(node.spec.shape))
     return position
 
@@ -379,11 +385,11 @@ def is_contiguous_in_k(source: Node, letter: str) -> bool:
     Where k runs over several axes, as in a convolution's windows, that is so in runs: of LINE elements at least.
     """
     names = ("batch", "m", "k") if letter == "m" else ("batch", "k", "n")
-    at = tuple(variable(name, n) for name, n in zip(names, source.spec.shape, strict=True))
+    coords = tuple(variable(name, n) for name, n in zip(names, source.spec.shape, strict=True))
     while isinstance(source.op, Movement) and source.buffer is None:
-        at, _ = source.op.index(at, source.inputs[0].spec.shape, **source.attrs)
+        coords, _ = source.op.index(coords, source.inputs[0].spec.shape, **source.attrs)
         source = source.inputs[0]
-    flat = flatten(at, source.spec.shape)
+    flat = flatten(coords, source.spec.shape)
     return any(factor == 1 and _is_run_of_k(atom) for atom, factor in flat.terms)
 
 

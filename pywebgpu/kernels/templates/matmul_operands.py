@@ -41,7 +41,7 @@ class Side:
         letter: str,
         size: int,
         extents: tuple[int, int],
-        at: Expr,
+        number: Expr,
         lane: Var,
         batch: Sym,
         block: Block,
@@ -54,7 +54,7 @@ class Side:
         self.is_along_k = is_contiguous_in_k(source, letter)
         self.is_turned = self.is_along_k and self.depth % 4 == 0
         self.fours, self.threads = self.extent // 4, block.lanes
-        self.block = build.let(at, f"block_{letter}")
+        self.block = build.let(number, f"block_{letter}")
         self.lane, self.lanes = lane, self.extent // self.each
         self.kind = four_of(scalar(source.spec.dtype))
         pitch = self.fours + self.is_along_k
@@ -72,26 +72,28 @@ class Side:
         span = self.span // 4 if self.is_turned else self.span
         total = self.fours * span
         for part in range(-(-total // self.threads)):
-            at = build.let(LANE + part * self.threads if part else LANE, f"at_{letter}{part}")
-            k, four = self._divided(at, span)
+            position = build.let(LANE + part * self.threads if part else LANE, f"at_{letter}{part}")
+            k, four = self._divided(position, span)
             k, four = build.let(k, f"k_{letter}{part}"), build.let(four, f"four_{letter}{part}")
             names = [f"coming_{letter}{part}_{i}" for i in range(4 if self.is_turned else 1)]
             coming = [build.var(construct(self.kind), name) for name in names]
-            guard: list[Expr] = [at < total] if (part + 1) * self.threads > total else []
+            guard: list[Expr] = [position < total] if (part + 1) * self.threads > total else []
             self._parts.append(_Part(k, four, self._rows(four), coming, guard))
 
-    def _divided(self, at: Var, span: int) -> tuple[Expr, Expr]:
+    def _divided(self, position: Var, span: int) -> tuple[Expr, Expr]:
         """Which k (or four of k) and which four of rows: neighbours read neighbours, and write to other banks.
 
         What is turned is read along k by 4 or 8 neighbours; of the 8 that write at a time each has banks of its own.
         """
         if self.is_turned:
             along = min(8, span)
-            number = at % (along * self.fours)
+            number = position % (along * self.fours)
             own = number % 8 if along == 8 else number // 2 % 4
             four = number // 8 ^ own // 2 if along == 8 else (number // 8 * 2 + number % 2) ^ (own & 2)
-            return at // (along * self.fours) * along + own, four
-        return (at % span, at // span) if self.is_along_k else (at // self.fours, at % self.fours)
+            return position // (along * self.fours) * along + own, four
+        return (
+            (position % span, position // span) if self.is_along_k else (position // self.fours, position % self.fours)
+        )
 
     def _rows(self, four: Var) -> list[Sym]:
         """The rows of a four; past the end the last ones again, whose results nobody stores."""
@@ -102,7 +104,7 @@ class Side:
             last = build.let(smaller(first, self.size // 4 - 1), build.fresh("four"))
             return [last.within(self.size // 4) * 4 + i for i in range(4)]
         ats = [smaller(first * 4 + i, self.size - 1) for i in range(4)]
-        return [build.let(at, build.fresh(self.letter)).within(self.size) for at in ats]
+        return [build.let(position, build.fresh(self.letter)).within(self.size) for position in ats]
 
     def fetch(self, block: Sym) -> None:
         """Loads the invocation's part of the tiles of a block of k into registers."""
@@ -124,14 +126,14 @@ class Side:
         each = 4 if self.is_turned else 1
         if self.depth % self.span == 0:
             return [block * self.span + own.within(self.span // each) * each + i for i in range(each)], []
-        at = self._build.let(ir.Index(block * (self.span // each)) + own, self._build.fresh("k"))
-        return [at.within(self.depth // each) * each + i for i in range(each)], [at < self.depth // each]
+        position = self._build.let(ir.Index(block * (self.span // each)) + own, self._build.fresh("k"))
+        return [position.within(self.depth // each) * each + i for i in range(each)], [position < self.depth // each]
 
     def _four(self, places: Sequence[tuple[Sym, Sym]]) -> Expr:
         """Elements by row (column) and k."""
         ats = [(self.batch, row, k) if self.letter == "m" else (self.batch, k, row) for row, k in places]
-        found = neighbours.value(self._build, self.source, ats)
-        return found if found.type == self.kind else call(str(self.kind), self.kind, found)
+        vector = neighbours.value(self._build, self.source, ats)
+        return vector if vector.type == self.kind else call(str(self.kind), self.kind, vector)
 
     def put(self) -> None:
         """Stores what was fetched into the tile."""
@@ -159,20 +161,20 @@ class Side:
     def take(self, plane: Expr, step: Expr) -> list[Var]:
         """The invocation's fours of the tile at a step of k: of which four steps, and which of these."""
         build = self._build
-        places = [self.lane + at * self.lanes if at else self.lane for at in range(self.each // 4)]
+        places = [self.lane + index * self.lanes if index else self.lane for index in range(self.each // 4)]
         return [build.let(self.tile.in_plane(plane, step, place)) for place in places]
 
-    def own_four(self, at: int) -> tuple[list[Sym], list[list[Expr]]]:
+    def own_four(self, index: int) -> tuple[list[Sym], list[list[Expr]]]:
         """The rows (columns) of one of the invocation's fours, and for each what has to hold for it to be there."""
-        build, four = self._build, self.lane + at * self.lanes if at else self.lane
+        build, four = self._build, self.lane + index * self.lanes if index else self.lane
         if self.size % self.extent == 0:
-            first = self._at * self.extent + (self.lane.within(self.lanes) + at * self.lanes) * 4
+            first = self._at * self.extent + (self.lane.within(self.lanes) + index * self.lanes) * 4
             return [first + i for i in range(4)], [[]] * 4
         if self.size % 4 == 0:
             place = build.let(self.block * self.fours + four, build.fresh("four"))
             return [place.within(self.size // 4) * 4 + i for i in range(4)], [[place < self.size // 4]] * 4
         ats = [build.let((self.block * self.fours + four) * 4 + i, build.fresh(self.letter)) for i in range(4)]
-        return [at.within(self.size) for at in ats], [[at < self.size] for at in ats]
+        return [position.within(self.size) for position in ats], [[position < self.size] for position in ats]
 
     def any_four(self, number: Expr) -> tuple[list[Sym], list[list[Expr]]]:
         """The same as `own_four` of any of them."""
@@ -185,10 +187,10 @@ class Side:
             inside: list[Expr] = [place < n] if self.size % self.extent else []
             return [place.within(n) * 4 + i for i in range(4)], [inside] * 4
         ats = [build.let(place * 4 + i, build.fresh(self.letter)) for i in range(4)]
-        return [at.within(self.size) for at in ats], [[at < self.size] for at in ats]
+        return [position.within(self.size) for position in ats], [[position < self.size] for position in ats]
 
     def own(self, i: Expr) -> tuple[Sym, list[Expr]]:
         """The same of any of its rows (columns)."""
         four = self.block * self.fours + (i // 4 * self.lanes + self.lane)
-        at = self._build.let(four * 4 + i % 4, self._build.fresh(self.letter))
-        return at.within(self.size), [at < self.size] if self.size % self.extent else []
+        position = self._build.let(four * 4 + i % 4, self._build.fresh(self.letter))
+        return position.within(self.size), [position < self.size] if self.size % self.extent else []

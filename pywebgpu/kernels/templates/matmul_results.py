@@ -41,8 +41,8 @@ class Sums:
         """What a tile has."""
         build, side = self._build, self._side
         with build.if_(*self._adding):
-            for at in range(self._steps):
-                build.assign(self._total, side.place(self._group * self._steps + at, self._four), "+=")
+            for step in range(self._steps):
+                build.assign(self._total, side.place(self._group * self._steps + step, self._four), "+=")
 
     def put(self) -> None:
         """Brings the shares together in the tile, which is free now."""
@@ -75,13 +75,13 @@ class Summed(Protocol):
 def store_sums(total: Var, four: Expr, side: Summed, shape: Sequence[int], work: Computation, build: Builder) -> None:
     """Stores four sums over k, of the so-manieth four of a workgroup's rows (columns)."""
     levels = work.domain.levels
-    with build.loop("at", 0, 4) as at:
-        own = build.let(side.block * side.extent + (four * 4 + at), side.letter)
+    with build.loop("at", 0, 4) as component:
+        own = build.let(side.block * side.extent + (four * 4 + component), side.letter)
         with build.if_(*[own < side.size] if side.size % side.extent else ()):
             position = flatten((side.batch, own.within(side.size)), shape)
             for node in work.nodes:
                 if levels[id(node)] == side.level and isinstance(node.op, Reduction):
-                    build.define(node, position, build.let(rounded(total[at], node.spec.dtype)))
+                    build.define(node, position, build.let(rounded(total[component], node.spec.dtype)))
             matmul_kernel.store_level(side.level, position, work, build)
 
 
@@ -100,16 +100,16 @@ def join_slices(
     build.gather([node for node in work.outputs if work.domain.levels[id(node)] == FULL])
     shared = build.workgroup_array("slices", results[0].type, block.of_slice, slices, block.meeting)
     totals: list[Var] = []
-    for first, one in enumerate(results):
-        at = first % block.meeting
-        if first and not at:
+    for first, result in enumerate(results):
+        owner = first % block.meeting
+        if first and not owner:
             build.barrier()
-        build.assign(shared.in_plane(ir.Const(ir.U32, at), mine, own), one)
-        if at < block.meeting - 1:
+        build.assign(shared.in_plane(ir.Const(ir.U32, owner), mine, own), result)
+        if owner < block.meeting - 1:
             continue
         build.barrier()
         if first % slices < block.meeting:
-            totals.append(build.var(construct(one.type), build.fresh("total")))
+            totals.append(build.var(construct(result.type), build.fresh("total")))
         turn = first % slices // block.meeting
         with build.if_(*[(mine // block.meeting).eq(turn)] if slices > block.meeting else ()):
             for other in range(slices):
@@ -122,8 +122,8 @@ def join_slices(
             number = build.let(mine + each * slices, "number")
             _store_any(left, right, number, wide, build.let(many[each]), place, work, build)
         return
-    for at, total in enumerate(totals):  # No barrier comes between these: what an epilogue loads is waited for once.
-        number = build.let(mine + at * slices if at else mine, build.fresh("number"))
+    for owner, total in enumerate(totals):  # No barrier comes between these: what an epilogue loads is waited for once.
+        number = build.let(mine + owner * slices if owner else mine, build.fresh("number"))
         _store_any(left, right, number, wide, total, place, work, build)
 
 
@@ -132,7 +132,7 @@ def _store_any(
     right: Side,
     number: Var,
     wide: int,
-    found: Var,
+    result: Var,
     place: Sequence[Sym],
     work: Computation,
     build: Builder,
@@ -142,11 +142,11 @@ def _store_any(
     fours, there = right.any_four(number % wide)
     if there[0] is there[3]:
         with build.if_(*row_is_there, *there[0]):
-            store([found[at] for at in range(4)], row, fours, place, work, build)
+            store([result[index] for index in range(4)], row, fours, place, work, build)
         return
-    for at, (column, is_there) in enumerate(zip(fours, there, strict=True)):
+    for component, (column, is_there) in enumerate(zip(fours, there, strict=True)):
         with build.if_(*row_is_there, *is_there):
-            store([found[at]], row, [column], place, work, build)
+            store([result[component]], row, [column], place, work, build)
 
 
 def finish(
@@ -157,18 +157,18 @@ def finish(
     build.gather([node for node in work.outputs if levels[id(node)] == FULL])
     computed = [node for node in work.nodes if levels[id(node)] == FULL and not isinstance(node.op, Movement)]
     if len(computed) * left.each * wide <= WRITTEN:
-        columns = [right.own_four(at) for at in range(wide // 4)]
-        for at in range(left.each // 4):
-            for i, (row, row_is_there) in enumerate(zip(*left.own_four(at), strict=True)):
+        columns = [right.own_four(index) for index in range(wide // 4)]
+        for vector_index in range(left.each // 4):
+            for i, (row, row_is_there) in enumerate(zip(*left.own_four(vector_index), strict=True)):
                 for j, (fours, there) in enumerate(columns):
-                    found = results[(at * 4 + i) * (wide // 4) + j]
+                    result = results[(vector_index * 4 + i) * (wide // 4) + j]
                     if there[0] is there[3]:  # All of a four are there, or none is: one store.
                         with build.if_(*row_is_there, *there[0]):
-                            store([found[at] for at in range(4)], row, fours, place, work, build)
+                            store([result[component] for component in range(4)], row, fours, place, work, build)
                         continue
                     for at_column, (column, is_there) in enumerate(zip(fours, there, strict=True)):
                         with build.if_(*row_is_there, *is_there):
-                            store([found[at_column]], row, [column], place, work, build)
+                            store([result[at_column]], row, [column], place, work, build)
         return
     many = build.local_array("results", results)
     with build.loop("at", 0, len(results)) as own:
@@ -176,7 +176,7 @@ def finish(
 
 
 def store(
-    found: Sequence[Expr],
+    elements: Sequence[Expr],
     row: Sym,
     columns: Sequence[Sym],
     place: Sequence[Sym],
@@ -187,13 +187,15 @@ def store(
     anchor = anchor_of(work.nodes)
     positions = [flatten((*place, row, column), anchor.spec.shape) for column in columns]
     positions = [matmul_kernel.known_by_all(position, work, build) for position in positions]
-    for position, one in zip(positions, found, strict=True):
-        result = matmul_kernel.as_result(one, anchor, work, build)
-        build.define(anchor, position, result if result is one else build.let(result))
+    for position, value in zip(positions, elements, strict=True):
+        result = matmul_kernel.as_result(value, anchor, work, build)
+        build.define(anchor, position, result if result is value else build.let(result))
     nodes = [node for node in work.nodes if work.domain.levels[id(node)] == FULL]
     # After every load, as in `store_level`.
-    values = {id(node): neighbours.value(build, node, [element(at, node) for at in positions]) for node in nodes}
+    values = {
+        id(node): neighbours.value(build, node, [element(position, node) for position in positions]) for node in nodes
+    }
     for node in [node for node in work.outputs if id(node) in values]:
-        whole = values[id(node)]
+        vector = values[id(node)]
         for number, position in enumerate(positions):
-            build.store(node, position, whole[number] if whole.type.width > 1 else whole)
+            build.store(node, position, vector[number] if vector.type.width > 1 else vector)

@@ -40,9 +40,11 @@ def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
     block, kind = Block.of(launch), scalar(anchor.spec.dtype)
     down, across = -(-m // block.rows), -(-n // block.columns)
     steps = Steps(-(-depth // block.depth), anchor.attrs["span"] // block.depth if parts else 0)
-    whole = build.let(GROUP // (across * down), "batch")
-    batch = build.let(whole % batches, "own_batch").within(batches) if parts else whole.within(batches)
-    place = (build.let(whole // batches, "part").within(parts[0]), batch) if parts else (batch,)
+    batch_and_part = build.let(GROUP // (across * down), "batch")
+    batch = (
+        build.let(batch_and_part % batches, "own_batch").within(batches) if parts else batch_and_part.within(batches)
+    )
+    place = (build.let(batch_and_part // batches, "part").within(parts[0]), batch) if parts else (batch,)
     own: Var = build.let(LANE % block.of_slice, "own_of_slice") if block.slices > 1 else LANE
     mine = build.let(LANE // block.of_slice, "slice") if block.slices > 1 else None
     y, x = _own_place(own, block, build)
@@ -52,19 +54,19 @@ def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
     for side in (left, right):
         side.prepare()
     sums = [Sums(*pair, block, build) for pair in ((left, right), (right, left)) if pair[0].level in summed]
-    way = SUMS if sums else LARGE if block.rows * block.columns >= RESULTS else PRODUCTS
-    looped = way in build.limits.unrolls
-    results = [build.var(construct(four_of(kind)), f"r{at}") for at in range(block.high * block.wide // 4)]
+    variant = SUMS if sums else LARGE if block.rows * block.columns >= RESULTS else PRODUCTS
+    looped = variant in build.limits.unrolls
+    results = [build.var(construct(four_of(kind)), f"r{index}") for index in range(block.high * block.wide // 4)]
     if depth:
         multiply((left, right), sums, steps, place[0], lambda: _step(left, right, results, block, looped, build), build)
-    for one in sums:
-        one.put()
+    for sums_of_side in sums:
+        sums_of_side.put()
     if mine is not None:
         matmul_results.join_slices(left, right, results, place, (mine, own), block, work, build)
     else:
         matmul_results.finish(left, right, results, place, work, build)
-    for one in sums:
-        one.store(work)
+    for sums_of_side in sums:
+        sums_of_side.store(work)
     ways = [WAY, *["sum"] * len(summed), *[PART] * len(parts)]
     name = "_".join(["matmul", f"{block.rows}x{block.columns}", *ways])
     return build.kernel(name, block.lanes, prod((*parts, batches)) * across * down, vector=4, inside=True)
@@ -124,15 +126,15 @@ def multiply(
     for side in sides:
         side.fetch(first.within(count) if isinstance(first, Var) else ZERO)
     end = build.let(last * span, "end") if isinstance(last, Var) else last * span
-    with build.loop("at", first * span, end, span) as at:
+    with build.loop("at", first * span, end, span) as start:
         for side in sides:
             side.put()
         build.barrier()
-        for one in sums:  # Before what is fetched takes registers.
-            one.add()
+        for side_sums in sums:  # Before what is fetched takes registers.
+            side_sums.add()
         if count > 1:
-            with build.if_(at + span < end):
-                following = build.let((at + span) // span if span > 1 else at + 1, "following")
+            with build.if_(start + span < end):
+                following = build.let((start + span) // span if span > 1 else start + 1, "following")
                 for side in sides:
                     side.fetch(following.within(count))
         step()
@@ -148,15 +150,15 @@ def _step(left: Side, right: Side, results: Sequence[Var], block: Block, looped:
         a, b = left.take(plane, step), right.take(plane, step)
         for number, result in enumerate(results):
             i, j = divmod(number, len(b))
-            one = call(str(result.type), result.type, a[i // 4][i % 4])
-            build.assign(result, call("fma", result.type, one, b[j], result))
+            factor = call(str(result.type), result.type, a[i // 4][i % 4])
+            build.assign(result, call("fma", result.type, factor, b[j], result))
 
     if looped:
         with build.loop("plane", 0, planes) as plane, build.loop("step", 0, block.steps) as step:
             multiply_one(plane if first is None else first + plane, step)
         return
-    for at in range(planes):
-        plane_at = ir.Const(ir.U32, at) if first is None else first + at if at else first
+    for plane_index in range(planes):
+        plane_at = ir.Const(ir.U32, plane_index) if first is None else first + plane_index if plane_index else first
         for number in range(block.steps):
             with build.scope():
                 multiply_one(plane_at, ir.Const(ir.U32, number))

@@ -97,9 +97,11 @@ def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
     block = Block.of(launch)
     down, across = -(-m // block.rows), -(-n // block.columns)
     steps = Steps(-(-depth // block.depth), anchor.attrs["span"] // block.depth if parts else 0, block.depth)
-    whole = build.let(GROUP // (across * down), "batch")
-    batch = build.let(whole % batches, "own_batch").within(batches) if parts else whole.within(batches)
-    place = (build.let(whole // batches, "part").within(parts[0]), batch) if parts else (batch,)
+    batch_and_part = build.let(GROUP // (across * down), "batch")
+    batch = (
+        build.let(batch_and_part % batches, "own_batch").within(batches) if parts else batch_and_part.within(batches)
+    )
+    place = (build.let(batch_and_part // batches, "part").within(parts[0]), batch) if parts else (batch,)
     subgroup = build.let(LANE // block.lanes, "subgroup")
     left = _Side(anchor.inputs[0], "m", (m, block.rows), GROUP // across % down, batch, block, build)
     right = _Side(anchor.inputs[1], "n", (n, block.columns), GROUP % across, batch, block, build)
@@ -110,8 +112,8 @@ def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
     if depth:
         step = partial(_step, left, right, (y, x), sums, block, build)
         matmul_staged.multiply((left, right), totals, steps, place[0], step, build)
-    for one in totals:
-        one.store(work)
+    for side_sums in totals:
+        side_sums.store(work)
     _Results(left, right, (y, x), subgroup, place, block, work, build).store(sums)
     ways = [SUBGROUP, *["sum"] * len(totals), *[matmul_staged.PART] * len(parts)]
     name = "_".join(["matmul", f"{block.rows}x{block.columns}", *ways])
@@ -127,7 +129,7 @@ class _Side:
     """An operand: `size` rows (columns), `extent` of them a workgroup; its tile is as it lies in memory."""
 
     def __init__(
-        self, source: Node, letter: str, sizes: tuple[int, int], at: Expr, batch: Sym, block: Block, build: Builder
+        self, source: Node, letter: str, sizes: tuple[int, int], number: Expr, batch: Sym, block: Block, build: Builder
     ) -> None:
         self.letter, self.batch, self._build = letter, batch, build
         self.size, self.extent = sizes
@@ -138,7 +140,7 @@ class _Side:
         outer, inner = (self.extent, self.span) if self.is_along_k else (self.span, self.extent)
         self.eights = inner // 8
         self.pitch = self.eights + 1
-        self.block = build.let(at, f"block_{letter}")
+        self.block = build.let(number, f"block_{letter}")
         self.tile = build.workgroup_array(f"tile_{letter}", EIGHT, outer * self.pitch)
         self._parts: list[tuple[Var, Var, Var, list[Expr]]] = []
         total = outer * self.eights
@@ -160,15 +162,18 @@ class _Side:
             else:
                 first = self.block.within(-(-self.size // self.extent))
                 rows, steps = (
-                    [at for at, _ in self._eight(first, eight, self.room, self.extent)],
+                    [position for position, _ in self._eight(first, eight, self.room, self.extent)],
                     [self._k(block, row)] * 8,
                 )
-            ks, inside = [k for k, _ in steps], [found for _, found in steps]
-            same = all(one is inside[0] for one in inside)
+            ks, inside = [k for k, _ in steps], [conditions for _, conditions in steps]
+            same = all(guard is inside[0] for guard in inside)
             if same and inside[0]:
                 build.assign(coming, construct(EIGHT))
             with build.if_(*guard, *(inside[0] if same else ())):
-                words = [self._word(list(zip(rows, ks, inside, strict=True))[at : at + 2], same) for at in (0, 2, 4, 6)]
+                words = [
+                    self._word(list(zip(rows, ks, inside, strict=True))[start : start + 2], same)
+                    for start in (0, 2, 4, 6)
+                ]
                 build.assign(coming, build.let(construct(EIGHT, *words)))
 
     def put(self) -> None:
@@ -179,11 +184,11 @@ class _Side:
 
     def _row(self, row: Var) -> Sym:
         """Past the end the last one again, whose results nobody stores."""
-        at = self.block.within(-(-self.size // self.extent))
+        block = self.block.within(-(-self.size // self.extent))
         if self.size % self.extent == 0:
-            return at * self.extent + row.within(self.extent)
-        found = smaller(self.block * self.extent + row, self.size - 1)
-        return self._build.let(found, self._build.fresh(self.letter)).within(self.size)
+            return block * self.extent + row.within(self.extent)
+        position = smaller(self.block * self.extent + row, self.size - 1)
+        return self._build.let(position, self._build.fresh(self.letter)).within(self.size)
 
     def _k(self, block: Sym, row: Var) -> tuple[Sym, list[Expr]]:
         if self.depth % self.span == 0:
@@ -202,21 +207,23 @@ class _Side:
             last = build.let(smaller(first, size // 8 - 1), build.fresh("eight")).within(size // 8)
             return [(last * 8 + i, there) for i in range(8)]
         ats = [build.let(first * 8 + i, build.fresh("at")) for i in range(8)]
-        lasts = [build.let(smaller(at, size - 1), build.fresh("at")).within(size) for at in ats]
-        return [(last, [at < size]) for last, at in zip(lasts, ats, strict=True)]
+        lasts = [build.let(smaller(position, size - 1), build.fresh("at")).within(size) for position in ats]
+        return [(last, [position < size]) for last, position in zip(lasts, ats, strict=True)]
 
     def _word(self, pair: list[tuple[Sym, Sym, list[Expr]]], is_there: bool) -> Expr:
         """Two neighbours: the word that has them, where there is one, else made of both."""
         build = self._build
         ats = [(self.batch, row, k) if self.letter == "m" else (self.batch, k, row) for row, k, _ in pair]
-        found = build.word(self.source, ats) if is_there else None
-        if found is not None:
-            return found
-        low, high = [self._half(at, [] if is_there else there) for at, (_, _, there) in zip(ats, pair, strict=True)]
+        word = build.word(self.source, ats) if is_there else None
+        if word is not None:
+            return word
+        low, high = [
+            self._half(place, [] if is_there else there) for place, (_, _, there) in zip(ats, pair, strict=True)
+        ]
         return ir.Call(_PAIR, ir.U32, low, high)
 
-    def _half(self, at: tuple[Sym, Sym, Sym], there: list[Expr]) -> Expr:
-        bits = ir.Call(ir.template(formats.F16.pack), ir.U32, self._build.value(self.source, at))
+    def _half(self, place: tuple[Sym, Sym, Sym], there: list[Expr]) -> Expr:
+        bits = ir.Call(ir.template(formats.F16.pack), ir.U32, self._build.value(self.source, place))
         return self._build.let(ir.select(0, bits, there[0]) if there else bits)
 
     def load(self, y: Var, step: int, count: int, build: Builder) -> list[Var]:
@@ -225,14 +232,14 @@ class _Side:
         is_rows = self.is_along_k == (self.letter == "m")
         name = f"subgroupMatrixLoad<{_matrix(role)}, {'row' if is_rows else 'col'}_major>"
         tile = Var(EIGHT, f"&{self.tile.name}")
-        found = []
-        for at in range(count):
+        matrices = []
+        for index in range(count):
             if self.is_along_k:
-                where = (y * (count * SIDE) + at * SIDE) * self.pitch + step // 8
+                where = (y * (count * SIDE) + index * SIDE) * self.pitch + step // 8
             else:
-                where = y * (count * eights) + (at * eights + step * self.pitch)
-            found.append(build.let(call(name, _matrix(role), tile, where, ir.Const(ir.U32, self.pitch))))
-        return found
+                where = y * (count * eights) + (index * eights + step * self.pitch)
+            matrices.append(build.let(call(name, _matrix(role), tile, where, ir.Const(ir.U32, self.pitch))))
+        return matrices
 
 
 def _with_room(source: Node, axis: int) -> tuple[Node, int]:
@@ -262,16 +269,16 @@ class _Sums:
             self._adding.append(self._groups * eights > LANE)
         self._group = build.let(LANE // eights, f"group_{letter}")
         self._eight = build.let(LANE % eights, f"own_eight_{letter}")
-        self._totals = [build.var(construct(_FOUR), f"sum_{letter}{at}") for at in range(2)]
+        self._totals = [build.var(construct(_FOUR), f"sum_{letter}{index}") for index in range(2)]
 
     def add(self) -> None:
         """What a tile has."""
         build, side = self._build, self._side
         with build.if_(*self._adding):
-            for at in range(self._steps):
-                eight = build.let(side.tile[(self._group * self._steps + at) * side.pitch + self._eight])
+            for step in range(self._steps):
+                eight = build.let(side.tile[(self._group * self._steps + step) * side.pitch + self._eight])
                 for half, total in enumerate(self._totals):
-                    pairs = [call("unpack2x16float", _TWO, eight[2 * half + one]) for one in range(2)]
+                    pairs = [call("unpack2x16float", _TWO, eight[2 * half + component]) for component in range(2)]
                     build.assign(total, call(str(_FOUR), _FOUR, *pairs), "+=")
 
     def store(self, work: Computation) -> None:
@@ -301,8 +308,8 @@ def _step(
             rows, columns = left.load(own[0], k, block.high, build), right.load(own[1], k, block.wide, build)
             for row, line in zip(rows, sums, strict=True):
                 for column, total in zip(columns, line, strict=True):
-                    made = call("subgroupMatrixMultiplyAccumulate", total.type, row, column, total)
-                    build.assign(total, made)
+                    product = call("subgroupMatrixMultiplyAccumulate", total.type, row, column, total)
+                    build.assign(total, product)
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,8 +336,8 @@ class _Results:
         with build.loop("piece", 0, unknown(len(pieces))) as piece:  # What stores them is not to be written out.
             for number, totals in enumerate(pieces):
                 with build.if_(piece.eq(number)) if len(pieces) > 1 else build.scope():
-                    for at, total in enumerate(totals):
-                        where = f"{first.name} + {4 * at}u" if at else first.name
+                    for index, total in enumerate(totals):
+                        where = f"{first.name} + {4 * index}u" if index else first.name
                         build.jump(f"subgroupMatrixStore<row_major>(&{shared.name}, {where}, {total.name}, {pitch}u)")
             build.barrier()
             i, j = build.let(piece // (wide // each), "piece_row"), build.let(piece % (wide // each), "piece_column")
@@ -338,25 +345,25 @@ class _Results:
                 at_four = build.let(turn * block.lanes + LANE % block.lanes, "own")
                 row, four = build.let(at_four // pitch, "own_row"), build.let(at_four % pitch, "own_four")
                 bits = build.let(shared[first + at_four])
-                found = [build.let(ir.Call(_FLOAT, ir.F32, bits[number])) for number in range(4)]
+                elements = [build.let(ir.Call(_FLOAT, ir.F32, bits[number])) for number in range(4)]
                 column = self.own[1] * (4 * wide) + (four + j * pitch)
-                self._store(found, self.own[0] * (block.high * SIDE) + (row + i * SIDE), column)
+                self._store(elements, self.own[0] * (block.high * SIDE) + (row + i * SIDE), column)
             build.barrier()
 
-    def _store(self, found: Sequence[Expr], row: Expr, four: Expr) -> None:
+    def _store(self, elements: Sequence[Expr], row: Expr, four: Expr) -> None:
         build, left, right = self.build, self.left, self.right
         m = build.let(left.block * left.extent + row, "m")
         there: list[Expr] = [m < left.size] if left.size % left.extent else []
-        at = m.within(left.size)
+        row_index = m.within(left.size)
         fours = right.extent // 4
         place = build.let(right.block * fours + four, "four")
         if right.size % 4 == 0:
             there += [place < right.size // 4] if right.size % right.extent else []
             columns = [place.within(right.size // 4) * 4 + number for number in range(4)]
             with build.if_(*there):
-                matmul_results.store(found, at, columns, self.place, self.work, build)
+                matmul_results.store(elements, row_index, columns, self.place, self.work, build)
             return
-        for number, one in enumerate(found):
+        for number, element in enumerate(elements):
             column = build.let(place * 4 + number, build.fresh("n"))
             with build.if_(*there, column < right.size):
-                matmul_results.store([one], at, [column.within(right.size)], self.place, self.work, build)
+                matmul_results.store([element], row_index, [column.within(right.size)], self.place, self.work, build)

@@ -24,7 +24,7 @@ class PackTemplate(Template):
     name = "pack"
     packs_own = True  # Its parts are written by others.
 
-    def claims(self, op: Op, target: Target) -> bool:
+    def matches(self, op: Op, target: Target) -> bool:
         return op in (packing.pack, packing.part)
 
     def problem(self, work: Computation, build: Builder) -> Problem:
@@ -35,9 +35,9 @@ class PackTemplate(Template):
 
     def write(self, work: Computation, launch: Launch, build: Builder) -> Kernel:
         (node,), lanes = work.nodes, launch.threads
-        found, buffer = packing.gaps(node), build.buffer(node)
-        gaps = build.local_array("gaps", [construct(PAIR, *(Const(U32, number) for number in gap)) for gap in found])
+        ranges, buffer = packing.gaps(node), build.buffer(node)
+        gaps = build.local_array("gaps", [construct(PAIR, *(Const(U32, number) for number in gap)) for gap in ranges])
         gap = build.let(gaps[GROUP], "gap")
         with build.loop("i", LANE, gap[1], lanes) as i:
             build.assign(buffer[gap[0] + i], 0)
-        return build.kernel("pack_gaps", lanes, len(found))
+        return build.kernel("pack_gaps", lanes, len(ranges))

@@ -31,11 +31,11 @@ class PointwiseTemplate(Template):
     """
 
     name = "pointwise"
-    absorbs = beside = frozenset({name})
+    absorbs = siblings = frozenset({name})
     repeats = REPEAT_COST
     packs_own = True
 
-    def claims(self, op: Op, target: Target) -> bool:
+    def matches(self, op: Op, target: Target) -> bool:
         return isinstance(op, Pointwise | Generator) or (isinstance(op, Structural) and op.by_element)
 
     def joined(self, nodes: Sequence[Node], edges: Edges, parts: tuple[Domain, Domain]) -> Domain | None:
@@ -72,7 +72,9 @@ class PointwiseTemplate(Template):
         widths = [width for width in (4, 2, 1) if width <= int(problem.layout) and nodes * width <= WRITTEN]
         if size < LARGE or not widths:
             widths = [1, *(width for width in widths if width > 1)]
-        return [Launch(threads=one, vector=width) for width in widths for one in threads(target.limits.workgroup_size)]
+        return [
+            Launch(threads=size, vector=width) for width in widths for size in threads(target.limits.workgroup_size)
+        ]
 
     def write(self, work: Computation, launch: Launch, build: Builder) -> Kernel:
         if any(launch.vector % build.per_word(node) for node in work.outputs):
@@ -80,12 +82,14 @@ class PointwiseTemplate(Template):
         invocations = prod(work.outputs[0].spec.shape) // launch.vector
         i = build.let(GROUP * launch.threads + LANE, "i")
         build.jump("return", i >= invocations)
-        positions = [i.within(invocations) * launch.vector + at for at in range(launch.vector)]
+        positions = [i.within(invocations) * launch.vector + offset for offset in range(launch.vector)]
         # Every load before any store: a result may take over the buffer that another one reads.
-        values = [{id(node): build.value(node, element(at, node)) for node in work.nodes} for at in positions]
+        values = [
+            {id(node): build.value(node, element(position, node)) for node in work.nodes} for position in positions
+        ]
         for node in work.outputs:
-            for at, found in zip(positions, values, strict=True):
-                build.store(node, at, found[id(node)])
+            for own_position, value_of in zip(positions, values, strict=True):
+                build.store(node, own_position, value_of[id(node)])
         groups = -(-invocations // launch.threads)
         return build.kernel(_name(work), launch.threads, groups, vector=launch.vector)
 

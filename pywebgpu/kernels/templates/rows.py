@@ -37,7 +37,7 @@ SUBGROUP_OF = {"nvidia": 32}
 PARTS = 16  # subgroups that share a row, at most
 MANY_ROWS = 16  # for each core: then each row has one subgroup
 VECTOR, VECTORS = 4, 8  # columns of an invocation, at least, and where rows are few
-BESIDE = 128  # invocations of a workgroup whose rows do not wait for one another
+INDEPENDENT_LANES = 128  # invocations of a workgroup whose rows do not wait for one another
 TREES = 12  # reductions of one kernel: each takes its share of workgroup memory
 
 
@@ -51,13 +51,13 @@ class RowsTemplate(Template):
 
     name = "rows"
     absorbs = frozenset({"pointwise", name})
-    beside = frozenset({name})
+    siblings = frozenset({name})
     repeats = REPEAT_COST
     effort = 1
     has_prologue = True
     packs_own = True
 
-    def claims(self, op: Op, target: Target) -> bool:
+    def matches(self, op: Op, target: Target) -> bool:
         return isinstance(op, Reduction) or op in EXTREMES or op is reduction.sum_rows
 
     def start(self, node: Node) -> Domain:
@@ -84,13 +84,13 @@ class RowsTemplate(Template):
         assert space is not None
         return work.domain.levels[id(node)] == OUTER or (space.columns % each == 0 and _is_row_major(space))
 
-    def part(self, nodes: Sequence[Node], whole: Domain) -> Domain:
-        known = whole.levels
+    def part(self, nodes: Sequence[Node], domain: Domain) -> Domain:
+        known = domain.levels
         levels = {
             id(node): OUTER if known[id(node)] not in (FULL, BLOCK) else known[id(node)] for node in nodes if known
         }
         first = next(node for node in nodes if folds(node) or _adds(node))
-        return Domain(levels, whole.space or _own(first)[1])
+        return Domain(levels, domain.space or _own(first)[1])
 
     def is_worthwhile(self, work: Computation, escapes: Callable[[Node], bool], target: Target) -> bool:
         space = work.domain.space
@@ -144,26 +144,29 @@ class RowsTemplate(Template):
         each = max([dtypes.BY_NAME[name].format.per_word for name in problem.formats], default=1)
         limit, is_along = _power_below(target.limits.workgroup_size), problem.layout != "across"
         first = _with_words(_rule(rows, columns, is_along, target.limits), each)
-        threads = [one for one in (WIDTH, 128, 256) if one <= limit]
+        threads = [size for size in (WIDTH, 128, 256) if size <= limit]
         most = min(_power(columns), limit)
-        splits = [split for split in (1 << at for at in range(11)) if split <= most]
-        others = [Launch(threads=one, split=split) for one in threads for split in splits if split * each <= one]
-        found = [first, *(one for one in others if one != first)]
+        splits = [split for split in (1 << exponent for exponent in range(11)) if split <= most]
+        others = [Launch(threads=size, split=split) for size in threads for split in splits if split * each <= size]
+        launches = [first, *(launch for launch in others if launch != first)]
         shuffled = in_one_subgroup(target.features) if is_along else 0
-        ways = [(one, min(shuffled, one.split)) for one in found]
-        ways = [(one, of) for one, of in ways if of > 1 and one.split <= PARTS * of]
-        by_subgroups = [one._replace(way=SHUFFLED, each=(of,)) for one, of in ways]
+        ways = [(launch, min(shuffled, launch.split)) for launch in launches]
+        ways = [(launch, of) for launch, of in ways if of > 1 and launch.split <= PARTS * of]
+        by_subgroups = [launch._replace(variant=SHUFFLED, each=(of,)) for launch, of in ways]
         if shuffled >= WIDE and not target.limits.emulated:
             best = _with_words(_subgroup_rule(problem, shuffled, limit, _cores(target.features)), each)
             if best.split > 1:
-                found.insert(0, best._replace(way=SHUFFLED, each=(min(shuffled, best.split),)))
-            found = list(dict.fromkeys([*found[:2], *by_subgroups, *found[2:]]))
+                launches.insert(0, best._replace(variant=SHUFFLED, each=(min(shuffled, best.split),)))
+            launches = list(dict.fromkeys([*launches[:2], *by_subgroups, *launches[2:]]))
         else:
-            found += by_subgroups
+            launches += by_subgroups
         if problem.layout == "blocks":  # Rows are held.
-            held = {one: _held(problem.layout, columns, one.each[0] if one.split in one.each else 0) for one in found}
-            found = [one for one in found if held[one] * one.split >= columns > 2 * one.split]
-        return found
+            held = {
+                launch: _held(problem.layout, columns, launch.each[0] if launch.split in launch.each else 0)
+                for launch in launches
+            }
+            launches = [launch for launch in launches if held[launch] * launch.split >= columns > 2 * launch.split]
+        return launches
 
     def write(self, work: Computation, launch: Launch, build: Builder) -> Kernel:
         return rows_kernel.write(work, launch, build)
@@ -187,7 +190,7 @@ def _subgroup_rule(problem: Problem, shuffled: int, limit: int, cores: int) -> L
     is_alone = rows >= MANY_ROWS * cores
     held = VECTORS if not is_alone else _held(problem.layout, columns, shuffled)
     lanes = min(max(_power(-(-columns // held)), min(shuffled, _power(-(-columns // VECTOR)))), limit)
-    threads = lanes if problem.layout == "blocks" else max(min(BESIDE, limit), lanes)
+    threads = lanes if problem.layout == "blocks" else max(min(INDEPENDENT_LANES, limit), lanes)
     return Launch(threads=threads, split=lanes)
 
 
@@ -207,10 +210,10 @@ def _rule(rows: int, columns: int, along: bool, limits: Limits) -> Launch:
         lanes = min(_power(-(-columns // HELD)), limit)
         size = min(limit, WIDTH)
     else:
-        beside = min(_power(rows), limit, 32 if columns > 8 and rows < ALONE else limit)
-        while beside > SECTOR and rows < BUSY * beside and limit // beside < columns:
-            beside //= 2
-        lanes = min(limit // beside, _power(columns))
+        group_rows = min(_power(rows), limit, 32 if columns > 8 and rows < ALONE else limit)
+        while group_rows > SECTOR and rows < BUSY * group_rows and limit // group_rows < columns:
+            group_rows //= 2
+        lanes = min(limit // group_rows, _power(columns))
         size = limit
     return Launch(threads=max(size // lanes, 1) * lanes, split=lanes)
 

@@ -36,12 +36,12 @@ class BlockSums:
             for place in places:
                 for node in needed:
                     build.value(node, element(place.full, node))
-            values = [[build.value(one, element(place.full, one)) for place in places] for one in self.sources]
+            values = [[build.value(source, element(place.full, source)) for place in places] for source in self.sources]
             for inside, numbers in groups(places):
                 with build.if_(self._walk.inside, *inside):
-                    for at in numbers:
-                        for sums, found in zip(self._sums, values, strict=True):
-                            build.assign(sums[at], found[at], "+=")
+                    for number in numbers:
+                        for sums, row_values in zip(self._sums, values, strict=True):
+                            build.assign(sums[number], row_values[number], "+=")
 
         self._walk.each_column(build, visit)
 
@@ -55,28 +55,28 @@ class BlockSums:
             for inside, numbers in groups(places):
                 with build.if_(*inside):
                     for node, sums in zip(self.nodes, self._sums, strict=True):
-                        for at in numbers:
-                            build.store(node, block * walk.columns + places[at].at, sums[at])
+                        for number in numbers:
+                            build.store(node, block * walk.columns + places[number].at, sums[number])
 
 
 def load_row(values: Sequence[Node], walk: Rows, build: Builder) -> None:
     """Loads all of a row that values are computed of before anything waits for it: few rows are walked at a time."""
     size = walk.rows * walk.columns
 
-    def load(node: Node, at: Coords, seen: set[int]) -> None:
-        stack = [(node, at)]
+    def load(node: Node, coords: Coords, seen: set[int]) -> None:
+        stack = [(node, coords)]
         while stack:
-            one, where = stack.pop()
-            if id(one) in seen or prod(one.spec.shape) != size:
+            current, where = stack.pop()
+            if id(current) in seen or prod(current.spec.shape) != size:
                 continue
-            seen.add(id(one))
-            if build.has_buffer(one):
-                build.value(one, where)
-            elif isinstance(one.op, Movement):
-                inner, bounds = one.op.index(where, one.inputs[0].spec.shape, **one.attrs)
-                stack += [] if bounds else [(one.inputs[0], inner)]
-            elif isinstance(one.op, Pointwise):
-                stack += [(source, where) for source in one.inputs[::-1]]
+            seen.add(id(current))
+            if build.has_buffer(current):
+                build.value(current, where)
+            elif isinstance(current.op, Movement):
+                inner, bounds = current.op.index(where, current.inputs[0].spec.shape, **current.attrs)
+                stack += [] if bounds else [(current.inputs[0], inner)]
+            elif isinstance(current.op, Pointwise):
+                stack += [(source, where) for source in current.inputs[::-1]]
 
     def visit(places: Sequence[Place]) -> None:
         for place in places:

@@ -49,13 +49,13 @@ def folds(node: Node) -> bool:
 
 def together(nodes: Sequence[Node]) -> list[list[Node]]:
     """The nodes that fold, those together which one walk over the row finds: the values of a fused op."""
-    found: dict[tuple[int, ...], list[Node]] = {}
+    by_key: dict[tuple[int, ...], list[Node]] = {}
     for node in nodes:
         if folds(node):
             source = node.inputs[0]
-            which = (id(node.op), id(source), *node.attrs["axes"]) if node.op in EXTREMES else (id(node),)
-            found.setdefault(which, []).append(node)
-    return list(found.values())
+            group_key = (id(node.op), id(source), *node.attrs["axes"]) if node.op in EXTREMES else (id(node),)
+            by_key.setdefault(group_key, []).append(node)
+    return list(by_key.values())
 
 
 def is_positional(fold: Sequence[Node]) -> bool:
@@ -110,8 +110,8 @@ def _store_rows(needed: Sequence[Node], large: Sequence[Node], walk: Rows, build
         for inside, numbers in groups(places):
             with build.if_(*inside):
                 for node in large:
-                    for at in numbers:
-                        build.store(node, places[at].full, values[at][id(node)])
+                    for number in numbers:
+                        build.store(node, places[number].full, values[number][id(node)])
 
     with build.if_(walk.inside):
         walk.each_column(build, visit, each)
@@ -120,7 +120,7 @@ def _store_rows(needed: Sequence[Node], large: Sequence[Node], walk: Rows, build
 def _store_outer(small: list[Node], walk: Rows, build: Builder) -> None:
     """One a row. Those that share a word are brought together in workgroup memory."""
     packed = [node for node in small if build.per_word(node) > 1]
-    shared = [build.workgroup_array(f"word_{at}", U32, walk.beside) for at in range(len(packed))]
+    shared = [build.workgroup_array(f"word_{index}", U32, walk.group_rows) for index in range(len(packed))]
     with build.if_(walk.inside, walk.position.eq(0)):
         values = {id(node): build.value(node, element(walk.row, node)) for node in small}
         for node in small:
@@ -134,7 +134,9 @@ def _store_outer(small: list[Node], walk: Rows, build: Builder) -> None:
     for node, bits in zip(packed, shared, strict=True):
         each = build.per_word(node)  # What is past the last row is zero: nobody wrote it.
         with build.if_(walk.inside, walk.position.eq(0), (walk.own % each).eq(0)):
-            build.store_word(node, walk.row // each, [bits[walk.own + at if at else walk.own] for at in range(each)])
+            build.store_word(
+                node, walk.row // each, [bits[walk.own + index if index else walk.own] for index in range(each)]
+            )
 
 
 def _outer_values(between: list[Node], depth: dict[int, int], level: int, walk: Rows, build: Builder) -> None:
@@ -159,15 +161,24 @@ def _reduce(
         for place in places:
             for node in needed:
                 build.value(node, element(place.full, node))
-            values.append([build.value(one.source, element(place.full, one.source)) for one in accumulators])
+            values.append(
+                [
+                    build.value(accumulator.source, element(place.full, accumulator.source))
+                    for accumulator in accumulators
+                ]
+            )
         for inside, numbers in groups(places):
             with build.if_(*inside):
-                for which, one in enumerate(accumulators):
-                    one.take([values[at][which] for at in numbers], [places[at].column for at in numbers], build)
+                for index, fold in enumerate(accumulators):
+                    fold.take(
+                        [values[number][index] for number in numbers],
+                        [places[number].column for number in numbers],
+                        build,
+                    )
 
     walk.each_column(build, visit)
-    for at, one in enumerate(accumulators):
-        one.join(walk, at, build)
+    for position, fold in enumerate(accumulators):
+        fold.join(walk, position, build)
 
 
 class _Accumulator:
@@ -230,37 +241,37 @@ class _Accumulator:
         build.assign(self.rest, call("fma", F32, self.rest, value, error))
         build.assign(self.value, product)
 
-    def join(self, walk: Rows, at: int, build: Builder) -> None:
+    def join(self, walk: Rows, number: int, build: Builder) -> None:
         """Joins the lanes of a row: every lane of the row has the results."""
         if self.part is not None:
             build.assign(self.value, self.part, "+=")
         if walk.shuffled > 1 and not self.positional and self.rest is None:
             self._shuffle(walk, build)
         elif walk.lanes > 1:
-            self._tree(walk, at, build)
+            self._tree(walk, number, build)
         if self.rest is not None:  # It is as large as the product, or no number, where that is infinite.
             is_small = call("abs", F32, self.rest) < call("abs", F32, self.value)
             build.assign(self.value, select(self.value, self.value + self.rest, is_small))
         for node in self.nodes:
             is_position = self.positional and node.attrs.get(WHICH) != 0
-            found = construct(I32, self.position) if is_position else rounded(self.value, self.dtype)
-            build.define(node, walk.row, build.let(found))
+            result = construct(I32, self.position) if is_position else rounded(self.value, self.dtype)
+            build.define(node, walk.row, build.let(result))
 
-    def _tree(self, walk: Rows, at: int, build: Builder) -> None:
+    def _tree(self, walk: Rows, number: int, build: Builder) -> None:
         """By halves, in workgroup memory."""
         kind = self.value.type
-        shared = [(self.value, build.workgroup_array(f"shared_{kind}_{at}", kind, walk.size))]
+        shared = [(self.value, build.workgroup_array(f"shared_{kind}_{number}", kind, walk.size))]
         if self.rest is not None:
-            shared.append((self.rest, build.workgroup_array(f"shared_rest_{at}", F32, walk.size)))
+            shared.append((self.rest, build.workgroup_array(f"shared_rest_{number}", F32, walk.size)))
         if self.positional:
-            shared.append((self.position, build.workgroup_array(f"shared_position_{at}", U32, walk.size)))
-        apart = 1 if walk.along else walk.beside
+            shared.append((self.position, build.workgroup_array(f"shared_position_{number}", U32, walk.size)))
+        stride = 1 if walk.along else walk.group_rows
         for own, array in shared:
             build.assign(array[LANE], own)
         build.barrier()
         with build.loop("step", walk.lanes // 2, 0, 1, ">>=") as step:
             with build.if_(walk.position < step):
-                value, *others = [build.let(array[LANE + step * apart]) for _, array in shared]
+                value, *others = [build.let(array[LANE + step * stride]) for _, array in shared]
                 if self.positional:
                     self._choose(value, others[0], build)
                 elif self.rest is not None:
@@ -271,18 +282,18 @@ class _Accumulator:
                     build.assign(array[LANE], own)
             build.barrier()
         for own, array in shared:
-            build.assign(own, array[LANE - walk.position * apart])
+            build.assign(own, array[LANE - walk.position * stride])
         build.barrier()
 
     def _shuffle(self, walk: Rows, build: Builder) -> None:
         """By halves within subgroups, then subgroup by subgroup, in workgroup memory that no other join has."""
-        apart = walk.shuffled
-        while apart > 1:
-            apart //= 2
-            other = build.let(call("subgroupShuffleXor", self.value.type, self.value, Const(U32, apart)))
+        distance = walk.shuffled
+        while distance > 1:
+            distance //= 2
+            other = build.let(call("subgroupShuffleXor", self.value.type, self.value, Const(U32, distance)))
             first, second = self.value, other
             if self.name != "sum":  # All but sums tell the order of two operands, by the sign of a zero.
-                is_first = build.let((walk.position & apart).eq(0))
+                is_first = build.let((walk.position & distance).eq(0))
                 first, second = [build.let(select(b, a, is_first)) for a, b in ((first, second), (second, first))]
             build.assign(self.value, combine(self.combine, first, second))
         parts = walk.lanes // walk.shuffled
@@ -292,10 +303,12 @@ class _Accumulator:
         with build.if_((walk.position % walk.shuffled).eq(0)):
             build.assign(shared[LANE // walk.shuffled], self.value)
         build.barrier()
-        found: list[Expr] = [build.let(shared[walk.own * parts + part]) for part in range(parts)]
-        while len(found) > 1:
-            found = [build.let(combine(self.combine, *pair)) for pair in zip(found[::2], found[1::2], strict=True)]
-        build.assign(self.value, found[0])
+        parts_left: list[Expr] = [build.let(shared[walk.own * parts + part]) for part in range(parts)]
+        while len(parts_left) > 1:
+            parts_left = [
+                build.let(combine(self.combine, *pair)) for pair in zip(parts_left[::2], parts_left[1::2], strict=True)
+            ]
+        build.assign(self.value, parts_left[0])
 
 
 def _depths(nodes: Sequence[Node], build: Builder) -> dict[int, int]:
@@ -311,12 +324,12 @@ def _ancestors(nodes: Sequence[Node], build: Builder) -> dict[int, set[int]]:
     """Group members that a member needs in the same pass: not those behind a reduction."""
     above: dict[int, set[int]] = {}
     for node, inner in _inner_inputs(nodes, build):
-        found: set[int] = set()
+        ancestors: set[int] = set()
         for source in inner:
-            found.add(id(source))
+            ancestors.add(id(source))
             if not folds(source):
-                found |= above[id(source)]
-        above[id(node)] = found
+                ancestors |= above[id(source)]
+        above[id(node)] = ancestors
     return above
 
 
@@ -325,15 +338,15 @@ def _inner_inputs(nodes: Sequence[Node], build: Builder) -> list[tuple[Node, lis
     inside = {id(node): node for node in nodes}
     out = []
     for node in nodes:
-        found: dict[int, Node] = {}
+        inner_inputs: dict[int, Node] = {}
         seen: set[int] = set()
         stack = list(node.inputs)
         while stack:
-            at = stack.pop()
-            if id(at) in inside:
-                found[id(at)] = at
-            elif id(at) not in seen and not build.has_buffer(at):
-                seen.add(id(at))
-                stack.extend(at.inputs)
-        out.append((node, list(found.values())))
+            current = stack.pop()
+            if id(current) in inside:
+                inner_inputs[id(current)] = current
+            elif id(current) not in seen and not build.has_buffer(current):
+                seen.add(id(current))
+                stack.extend(current.inputs)
+        out.append((node, list(inner_inputs.values())))
     return out

@@ -57,10 +57,10 @@ class Rows:
         self.row = variable("row", self.rows)
         self.along = is_along(space)
         self.lanes, self.size = launch.split, launch.threads
-        self.shuffled = launch.each[0] if launch.way == SHUFFLED else 1
-        self.beside = self.size // self.lanes  # rows of one workgroup
+        self.shuffled = launch.each[0] if launch.variant == SHUFFLED else 1
+        self.group_rows = self.size // self.lanes  # rows of one workgroup
         self.blocks = -(-self.rows // each)
-        self.groups = -(-self.blocks // self.beside)
+        self.groups = -(-self.blocks // self.group_rows)
 
     @contextmanager
     def open(self, build: Builder) -> Iterator[None]:
@@ -69,14 +69,14 @@ class Rows:
         position: Expr = Const(U32, 0)
         if self.lanes > 1:
             down, along = LANE // self.lanes, LANE % self.lanes
-            own, position = (down, along) if self.along else (LANE % self.beside, LANE // self.beside)
+            own, position = (down, along) if self.along else (LANE % self.group_rows, LANE // self.group_rows)
         self.own = own
         if self.each == 1:
-            self._choose(GROUP * self.beside + own, build)
+            self._choose(GROUP * self.group_rows + own, build)
             self.position = build.let(position, "position")
             yield
             return
-        block = build.let(GROUP * self.beside + own, "block")
+        block = build.let(GROUP * self.group_rows + own, "block")
         self.position = build.let(position, "position")
         with build.loop("turn", 0, self.each) as turn:
             if self.lanes > self.shuffled > 1:
@@ -96,10 +96,10 @@ class Rows:
         vector = 4 if self.along and self.columns % 4 == 0 and self.columns > 2 * self.lanes else 1
         if vector % each:
             return
-        whole = -(-self.columns // (self.lanes * vector))
+        n_vectors = -(-self.columns // (self.lanes * vector))
         held = HELD_ALONE if self.lanes == self.shuffled else HELD
-        self.is_held = self.each > 1 or whole * vector <= min(held, WRITTEN_ONCE // nodes)
-        self.strips = whole if self.is_held else min(HELD, WRITTEN // nodes) // vector
+        self.is_held = self.each > 1 or n_vectors * vector <= min(held, WRITTEN_ONCE // nodes)
+        self.strips = n_vectors if self.is_held else min(HELD, WRITTEN // nodes) // vector
         self.vector = vector if self.strips else 1
 
     def each_column(self, build: Builder, visit: Visit, each: int = 1) -> None:
@@ -108,13 +108,19 @@ class Rows:
             self._held = self._held or self.places(build)
             visit(self._held)
             return
-        apart = self.lanes * self.vector
-        step = apart * self.strips
+        stride = self.lanes * self.vector
+        step = stride * self.strips
         count = self.columns // step if step else 0
         if count:
             with build.loop("strip", 0, count) as strip:
                 first = strip.within(count) * step + self.position.within(self.lanes) * self.vector
-                visit([self._place(first + at * apart + n) for at in range(self.strips) for n in range(self.vector)])
+                visit(
+                    [
+                        self._place(first + index * stride + n)
+                        for index in range(self.strips)
+                        for n in range(self.vector)
+                    ]
+                )
         start = count * step
         if start == self.columns:
             return
@@ -123,7 +129,7 @@ class Rows:
                 visit([Place(self.full, Var(U32, "column"))])
             return
         every = build.loop("at", self.position * each + start, self.columns, self.lanes * each)
-        with every as at, build.loop("column", at, at + each) as column:
+        with every as lower, build.loop("column", lower, lower + each) as column:
             visit([Place(self.full, column)])
 
     def places(self, build: Builder) -> list[Place]:
@@ -140,18 +146,18 @@ class Rows:
     def _strip(self, number: int, build: Builder) -> list[Place]:
         """Of a whole row: the neighbours that a lane has in one of its strips."""
         vectors, first = self.columns // self.vector, number * self.lanes
-        at, inside = self.position.within(self.lanes) + first, None
+        number_of_vector, inside = self.position.within(self.lanes) + first, None
         if first + self.lanes > vectors:
             wanted = self.position + first if first else self.position
             inside = build.let(wanted < vectors, f"inside_{number}")
-            at = build.let(smaller(wanted, vectors - 1), f"strip_{number}").within(vectors)
-        return [self._place(at * self.vector + n, inside) for n in range(self.vector)]
+            number_of_vector = build.let(smaller(wanted, vectors - 1), f"strip_{number}").within(vectors)
+        return [self._place(number_of_vector * self.vector + n, inside) for n in range(self.vector)]
 
 
 def groups(places: Sequence[Place]) -> list[tuple[list[Expr], list[int]]]:
     """Numbers of neighbours that one condition, or none, is for."""
-    found = groupby(range(len(places)), lambda at: id(places[at].inside))
-    numbers = [list(of) for _, of in found]
+    runs = groupby(range(len(places)), lambda index: id(places[index].inside))
+    numbers = [list(of) for _, of in runs]
     return [([inside] if (inside := places[of[0]].inside) is not None else [], of) for of in numbers]
 
 

@@ -27,7 +27,7 @@ class ScanTemplate(Template):
     def packs(self, work: Computation, node: Node, each: int) -> bool:
         return bool(node.spec.shape[-1] % each == 0)
 
-    def claims(self, op: Op, target: Target) -> bool:
+    def matches(self, op: Op, target: Target) -> bool:
         return op is indexing.scan
 
     def problem(self, work: Computation, build: Builder) -> Problem:
@@ -36,7 +36,7 @@ class ScanTemplate(Template):
 
     def launches(self, problem: Problem, target: Target) -> Sequence[Launch]:
         columns = 1 << max(problem.sizes[1] - 1, 0).bit_length()
-        return [Launch(threads=one) for one in threads(min(target.limits.workgroup_size, columns))]
+        return [Launch(threads=size) for size in threads(min(target.limits.workgroup_size, columns))]
 
     def write(self, work: Computation, launch: Launch, build: Builder) -> Kernel:
         (node,) = work.nodes

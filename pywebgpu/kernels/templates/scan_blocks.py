@@ -48,7 +48,7 @@ class ScanBlocksTemplate(Template):
     def packs(self, work: Computation, node: Node, each: int) -> bool:
         return bool(node.spec.shape[-1] % VECTOR == 0)
 
-    def claims(self, op: Op, target: Target) -> bool:
+    def matches(self, op: Op, target: Target) -> bool:
         return op is indexing.scan_blocks
 
     def problem(self, work: Computation, build: Builder) -> Problem:
@@ -59,28 +59,29 @@ class ScanBlocksTemplate(Template):
     def launches(self, problem: Problem, target: Target) -> Sequence[Launch]:
         _, columns, size = problem.sizes
         limits = target.limits
-        lanes = [one for one in threads(256) if one <= limits.workgroup_size]
-        shapes = [(one, strips, VECTOR) for one in lanes for strips in (4, 2, 8, 1)]
+        lanes = [size for size in threads(256) if size <= limits.workgroup_size]
+        shapes = [(size, strips, VECTOR) for size in lanes for strips in (4, 2, 8, 1)]
         if is_cpu(target):
             shapes = [(LANES_ON_CPU, 1, NEIGHBOURS_ON_CPU), *shapes]
         elif size < columns:  # As many strips as make a turn of a block.
             shapes = [(256, min(max(size // (256 * VECTOR), 1), STRIPS), VECTOR), *shapes]
-        found = [Launch(threads=one, each=(strips,), vector=vector) for one, strips, vector in shapes]
+        launches = [Launch(threads=launch, each=(strips,), vector=vector) for launch, strips, vector in shapes]
         if problem.layout:  # It stands once for each element and step, and translators take their time.
-            found = [one._replace(each=(1,), vector=VECTOR) for one in found]
+            launches = [launch._replace(each=(1,), vector=VECTOR) for launch in launches]
         # Blocks end where a turn of the workgroup does; the end of a row is asked for.
         ends = [
-            one
-            for one in dict.fromkeys(found)
-            if one.threads in lanes and (size >= columns or size % (one.threads * one.each[0] * one.vector) == 0)
+            launch
+            for launch in dict.fromkeys(launches)
+            if launch.threads in lanes
+            and (size >= columns or size % (launch.threads * launch.each[0] * launch.vector) == 0)
         ]
         room = limits.shared_bytes // (2 * WORD)
-        fitting = [one for one in ends if one.threads * (one.each[0] + 1) <= room]
+        fitting = [launch for launch in ends if launch.threads * (launch.each[0] + 1) <= room]
         of = in_one_subgroup(target.features)
         shuffled = [
-            one._replace(way=SHUFFLED, each=(*one.each, of))
-            for one in ends[:WAYS]
-            if 1 < of < one.threads <= PARTS * of
+            launch._replace(variant=SHUFFLED, each=(*launch.each, of))
+            for launch in ends[:WAYS]
+            if 1 < of < launch.threads <= PARTS * of
         ]
         is_best = bool(shuffled) and not is_cpu(target) and shuffled[0].threads == ends[0].threads
         return [*shuffled, *fitting] if is_best else [*fitting, *shuffled]
@@ -104,8 +105,15 @@ class ScanBlocksTemplate(Template):
         with build.loop("turn", 0, turns) if turns > 1 else nullcontext():
             first = block * size + variable("turn", turns) * elements if turns > 1 else block * size
             strips = [
-                _Strip(node, tuple(row), first // launch.vector + at * launch.threads, at, launch, is_ragged=is_ragged)
-                for at in range(launch.each[0])
+                _Strip(
+                    node,
+                    tuple(row),
+                    first // launch.vector + index * launch.threads,
+                    index,
+                    launch,
+                    is_ragged=is_ragged,
+                )
+                for index in range(launch.each[0])
             ]
             for strip in strips:  # Totals are waited for together with elements.
                 strip.load(build)
@@ -137,7 +145,7 @@ class _Strip:
         columns, neighbours = self.node.spec.shape[-1], self._launch.vector
         own = self._first + LANE.within(self._launch.threads)
         if not self.is_ragged:
-            self._groups = [([], [own * neighbours + at for at in range(neighbours)])]
+            self._groups = [([], [own * neighbours + offset for offset in range(neighbours)])]
         else:
             width = 1 if columns % VECTOR else VECTOR
             for part in range(neighbours // width):
@@ -145,9 +153,9 @@ class _Strip:
                 inside = build.let(wanted < columns // width, f"inside{self.number}_{part}")
                 there = build.let(smaller(wanted, columns // width - 1), f"there{self.number}_{part}")
                 first = there.within(columns // width) * width
-                self._groups.append(([inside], [first + at for at in range(width)]))
+                self._groups.append(([inside], [first + offset for offset in range(width)]))
         source = self.node.inputs[0]
-        self._values = [[build.value(source, (*self.row, at)) for at in places] for _, places in self._groups]
+        self._values = [[build.value(source, (*self.row, column)) for column in places] for _, places in self._groups]
 
     def fold(self, build: Builder) -> Var:
         """What the lane's elements come to."""
@@ -175,8 +183,8 @@ class _Strip:
                     # Where all before it fit, the last sum is a true one: here, and only here, the next is checked.
                     results.append(build.let(joined if mode == plain else combine(mode, last, value)))
                     last = joined
-                for at, result in zip(places, results, strict=True):
-                    build.store(node, flatten((*self.row, at), node.spec.shape), result)
+                for position, result in zip(places, results, strict=True):
+                    build.store(node, flatten((*self.row, position), node.spec.shape), result)
 
 
 def _earlier(node: Node, row: tuple[Sym, ...], block: Sym, lanes: int, build: Builder) -> Var:
@@ -191,7 +199,9 @@ def _earlier(node: Node, row: tuple[Sym, ...], block: Sym, lanes: int, build: Bu
     def fold(first: Expr, steps: int) -> Expr:
         """Some are joined first, so that errors stay small; those behind the end are loaded for nothing."""
         places = [build.let(smaller(first + step * lanes, count - 1)).within(count) * width for step in range(steps)]
-        loaded = [[build.value([source, *totals][-1], (*row, place + at)) for at in range(width)] for place in places]
+        loaded = [
+            [build.value([source, *totals][-1], (*row, place + offset)) for offset in range(width)] for place in places
+        ]
         own = [
             build.let(select(_nothing(node), _folded(mode, values), first + step * lanes < end))
             for step, values in enumerate(loaded)
@@ -201,17 +211,17 @@ def _earlier(node: Node, row: tuple[Sym, ...], block: Sym, lanes: int, build: Bu
     share = -(-count // lanes)
     if totals and share <= UNROLLED:
         return build.var(fold(LANE, share), "earlier")
-    found = build.var(_nothing(node), "earlier")
-    with build.loop("at", LANE, end, UNROLLED * lanes) as at:
-        build.assign(found, combine(mode, found, fold(at, UNROLLED)))
-    return found
+    total = build.var(_nothing(node), "earlier")
+    with build.loop("at", LANE, end, UNROLLED * lanes) as start:
+        build.assign(total, combine(mode, total, fold(start, UNROLLED)))
+    return total
 
 
 def _before(node: Node, row: tuple[Sym, ...], block: Sym, launch: Launch, build: Builder) -> Expr:
     """What all blocks before this one come to, for a block of several turns."""
-    (found,), _ = _join([_earlier(node, row, block, launch.threads, build)], [], node, launch, build)
+    (total,), _ = _join([_earlier(node, row, block, launch.threads, build)], [], node, launch, build)
     build.barrier()  # The first turn writes where this was read.
-    return found
+    return total
 
 
 def _turn(
@@ -225,12 +235,12 @@ def _turn(
     mode, nothing = _plain(node), _nothing(node)
     wholes, joined = _join(earlier, [strip.fold(build) for strip in strips], node, launch, build)
     before = [*wholes, *before]
-    found: Expr = nothing
-    for at, (strip, (left, whole)) in enumerate(zip(strips, joined, strict=True)):
-        own = build.let(select(found, combine(mode, found, left) if at else left, LANE > 0))
+    total: Expr = nothing
+    for index, (strip, (left, total_of_strip)) in enumerate(zip(strips, joined, strict=True)):
+        own = build.let(select(total, combine(mode, total, left) if index else left, LANE > 0))
         strip.store([*before, own], build)
-        found = build.let(combine(mode, found, whole) if at else whole)
-    return found
+        total = build.let(combine(mode, total, total_of_strip) if index else total_of_strip)
+    return total
 
 
 def _folded(mode: str, parts: Sequence[Expr]) -> Expr:
@@ -249,11 +259,11 @@ def _join(
 
     There is nothing to the left of the first lane: what is given there is any value.
     """
-    if launch.way == SHUFFLED:
+    if launch.variant == SHUFFLED:
         return _join_by_subgroups(parts, folds, node, launch, build)
     mode, lanes, start, step = _plain(node), launch.threads, 0, 1
     every = [*parts, *folds]
-    arrays = [build.workgroup_array(f"folds{at}", fold.type, 2 * lanes) for at, fold in enumerate(every)]
+    arrays = [build.workgroup_array(f"folds{index}", fold.type, 2 * lanes) for index, fold in enumerate(every)]
     for array, fold in zip(arrays, every, strict=True):
         build.assign(array[LANE], fold)
     build.barrier()
@@ -288,21 +298,21 @@ def _join_by_subgroups(
             build.assign(fold, select(fold, combine(mode, other, fold), position >= step))
         step *= 2
     every = [*parts, *folds]
-    arrays = [build.workgroup_array(f"folds{at}", fold.type, count) for at, fold in enumerate(every)]
+    arrays = [build.workgroup_array(f"folds{index}", fold.type, count) for index, fold in enumerate(every)]
     with build.if_(position.eq(of - 1)):
         for array, fold in zip(arrays, every, strict=True):
             build.assign(array[number], fold)
     build.barrier()
-    wholes = [build.let(_folded(mode, [array[at] for at in range(count)])) for array in arrays[: len(parts)]]
-    found: list[tuple[Expr, Expr]] = []
+    wholes = [build.let(_folded(mode, [array[index] for index in range(count)])) for array in arrays[: len(parts)]]
+    pairs: list[tuple[Expr, Expr]] = []
     for array, fold in zip(arrays[len(parts) :], folds, strict=True):
         neighbour = build.let(call("subgroupShuffleUp", fold.type, fold, Const(U32, 1)))
-        before, whole = nothing, build.let(array[0])
-        for at in range(1, count):
-            before = build.let(select(before, whole, number.eq(at)))
-            whole = build.let(combine(mode, whole, array[at]))
-        found.append((build.let(select(before, combine(mode, before, neighbour), position > 0)), whole))
-    return list(wholes), found
+        before, total = nothing, build.let(array[0])
+        for subgroup in range(1, count):
+            before = build.let(select(before, total, number.eq(subgroup)))
+            total = build.let(combine(mode, total, array[subgroup]))
+        pairs.append((build.let(select(before, combine(mode, before, neighbour), position > 0)), total))
+    return list(wholes), pairs
 
 
 def is_cpu(target: Target) -> bool:

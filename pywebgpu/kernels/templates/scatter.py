@@ -20,7 +20,7 @@ from pywebgpu.ops import indexing
 from pywebgpu.support.symbolic import ZERO, Sym, flatten, unflatten
 
 LANES = 64  # invocations that read the numbers together
-BESIDE = 4  # results of a row that one invocation computes, where a CPU plays the GPU
+NEIGHBOURS = 4  # results of a row that one invocation computes, where a CPU plays the GPU
 
 
 class ScatterTemplate(Template):
@@ -29,7 +29,7 @@ class ScatterTemplate(Template):
     name = "scatter"
     packs_own = True
 
-    def claims(self, op: Op, target: Target) -> bool:
+    def matches(self, op: Op, target: Target) -> bool:
         return op is indexing.scatter
 
     def problem(self, work: Computation, build: Builder) -> Problem:
@@ -37,10 +37,10 @@ class ScatterTemplate(Template):
         return Problem((*node.spec.shape, node.inputs[1].spec.shape[0]))
 
     def launches(self, problem: Problem, target: Target) -> Sequence[Launch]:
-        found = [Launch(threads=one) for one in threads(min(target.limits.workgroup_size, LANES))]
+        launches = [Launch(threads=size) for size in threads(min(target.limits.workgroup_size, LANES))]
         # Where comparing takes time, and few invocations keep all cores busy.
-        wide = target.limits.emulated and problem.sizes[1] % BESIDE == 0
-        return [*[one._replace(vector=BESIDE) for one in found if wide], *found]
+        wide = target.limits.emulated and problem.sizes[1] % NEIGHBOURS == 0
+        return [*[launch._replace(vector=NEIGHBOURS) for launch in launches if wide], *launches]
 
     def write(self, work: Computation, launch: Launch, build: Builder) -> Kernel:
         (node,) = work.nodes
@@ -53,16 +53,16 @@ class ScatterTemplate(Template):
                 self._find(node, build.let((GROUP * lanes + LANE) * each + own, "wanted"), lanes, build)
         return build.kernel(f"scatter_{node.attrs['mode']}", lanes, -(-size // (lanes * each)))
 
-    def _find(self, node: Node, wanted: Var, lanes: int, build: Builder, beside: int = 1) -> None:
+    def _find(self, node: Node, wanted: Var, lanes: int, build: Builder, width: int = 1) -> None:
         """One result, or those beside each other. The workgroup reads the numbers together, so all of it comes here."""
         base, index, source = node.inputs
-        size, updates, mode = prod(node.spec.shape) // beside, index.spec.shape[0], node.attrs["mode"]
+        size, updates, mode = prod(node.spec.shape) // width, index.spec.shape[0], node.attrs["mode"]
         numbers = build.workgroup_array("numbers_of", U32, lanes)
         i = build.let(smaller(wanted, max(size - 1, 0)), "i")
-        ats = [unflatten(i.within(size) * beside + n, node.spec.shape) for n in range(beside)]
-        row = build.let(i // max(node.spec.shape[1] // beside, 1))
+        ats = [unflatten(i.within(size) * width + n, node.spec.shape) for n in range(width)]
+        row = build.let(i // max(node.spec.shape[1] // width, 1))
         names = [build.fresh("acc") for _ in ats]
-        results = [build.var(build.value(base, at), name) for at, name in zip(ats, names, strict=True)]
+        results = [build.var(build.value(base, coords), name) for coords, name in zip(ats, names, strict=True)]
         with build.loop("first", 0, updates, lanes) as first:
             build.barrier()
             with build.if_(first + LANE < updates):
@@ -72,12 +72,12 @@ class ScatterTemplate(Template):
             count = build.let(smaller(Const(U32, lanes), updates - first), "count")
             with build.loop("k", 0, count) as k, build.if_(numbers[k].eq(row)):
                 update = build.let(first + k, "update")
-                for result, at in zip(results, ats, strict=True):
-                    value = build.value(source, (update.within(updates) if updates > 1 else ZERO, at[1]))
+                for result, place in zip(results, ats, strict=True):
+                    value = build.value(source, (update.within(updates) if updates > 1 else ZERO, place[1]))
                     build.assign(result, combine(mode, result, value))
         with build.if_(wanted < size):
-            for result, at in zip(results, ats, strict=True):
-                build.store(node, flatten(at, node.spec.shape), result)
+            for result, place in zip(results, ats, strict=True):
+                build.store(node, flatten(place, node.spec.shape), result)
 
 
 class ScatterSortedTemplate(Template):
@@ -89,7 +89,7 @@ class ScatterSortedTemplate(Template):
     name = "scatter_sorted"
     packs_own = True
 
-    def claims(self, op: Op, target: Target) -> bool:
+    def matches(self, op: Op, target: Target) -> bool:
         return op is indexing.scatter_sorted
 
     def problem(self, work: Computation, build: Builder) -> Problem:
@@ -97,7 +97,7 @@ class ScatterSortedTemplate(Template):
         return Problem((*node.spec.shape, node.inputs[1].spec.shape[0]))
 
     def launches(self, problem: Problem, target: Target) -> Sequence[Launch]:
-        return [Launch(threads=one) for one in threads(target.limits.workgroup_size)]
+        return [Launch(threads=size) for size in threads(target.limits.workgroup_size)]
 
     def write(self, work: Computation, launch: Launch, build: Builder) -> Kernel:
         (node,) = work.nodes
@@ -107,16 +107,16 @@ class ScatterSortedTemplate(Template):
     def _find(self, node: Node, i: Var, build: Builder) -> None:
         base, numbers, _, _, *folds = node.inputs
         size, updates, mode = prod(node.spec.shape), numbers.spec.shape[0], node.attrs["mode"]
-        at = unflatten(i.within(size), node.spec.shape)
+        coords = unflatten(i.within(size), node.spec.shape)
         row = build.let(i // max(node.spec.shape[1], 1))
         name = build.fresh("acc")
-        result = build.var(build.value(base, at), name)
+        result = build.var(build.value(base, coords), name)
         low = build.var(Const(U32, 0), "low")
         high = build.var(Const(U32, updates), "high")
         with build.while_(low < high):
             half = build.let((low + high) // 2, "half")
             build.bisect(low, high, half, build.value(numbers, (half.within(updates),)) < row)
-        run = _Run(node, row, at[1], result, build)
+        run = _Run(node, row, coords[1], result, build)
         if not folds:
             run.take("position", low, Const(U32, updates))
         else:
@@ -124,14 +124,16 @@ class ScatterSortedTemplate(Template):
             first = build.let((low + (each - 1)) // each, "first")
             run.take("position", low, smaller(low + (each - 1), first * each))
             block = build.var(first, "block")
-            with build.loop("whole", first, Const(U32, blocks)) as whole:
-                is_all = run.goes_on(whole * each) & run.goes_on(whole * each + (each - 1))
+            with build.loop("whole", first, Const(U32, blocks)) as block_index:
+                is_all = run.goes_on(block_index * each) & run.goes_on(block_index * each + (each - 1))
                 build.jump("break", ~is_all)
-                build.assign(result, combine(mode, result, build.value(folds[0], (whole.within(blocks), at[1]))))
-                build.assign(block, whole + 1)
+                build.assign(
+                    result, combine(mode, result, build.value(folds[0], (block_index.within(blocks), coords[1])))
+                )
+                build.assign(block, block_index + 1)
             start = build.let(block * each, "start")
             run.take("position", start, smaller(start + each, updates))
-        build.store(node, flatten(at, node.spec.shape), result)
+        build.store(node, flatten(coords, node.spec.shape), result)
 
 
 class FoldSortedTemplate(Template):
@@ -143,7 +145,7 @@ class FoldSortedTemplate(Template):
     name = "fold_sorted"
     packs_own = True
 
-    def claims(self, op: Op, target: Target) -> bool:
+    def matches(self, op: Op, target: Target) -> bool:
         return op is indexing.fold_sorted
 
     def problem(self, work: Computation, build: Builder) -> Problem:
@@ -151,7 +153,7 @@ class FoldSortedTemplate(Template):
         return Problem((*node.spec.shape, node.attrs["size"]))
 
     def launches(self, problem: Problem, target: Target) -> Sequence[Launch]:
-        return [Launch(threads=one) for one in threads(min(target.limits.workgroup_size, LANES))]
+        return [Launch(threads=size) for size in threads(min(target.limits.workgroup_size, LANES))]
 
     def write(self, work: Computation, launch: Launch, build: Builder) -> Kernel:
         (node,) = work.nodes
@@ -160,15 +162,15 @@ class FoldSortedTemplate(Template):
 
     def _fold(self, node: Node, i: Var, build: Builder) -> None:
         size = node.attrs["size"]
-        at = unflatten(i.within(prod(node.spec.shape)), node.spec.shape)
+        coords = unflatten(i.within(prod(node.spec.shape)), node.spec.shape)
         first = build.let(i // node.spec.shape[1] * size, "first")
         result = build.var(scalar(node.spec.dtype), build.fresh("acc"))
-        run = _Run(node, Const(U32, 0), at[1], result, build)
+        run = _Run(node, Const(U32, 0), coords[1], result, build)
         build.assign(result, run.value(first))
         is_one = run.number(first).eq(run.number(build.let(first + (size - 1))))
         with build.loop("position", first + 1, build.let(select(first, first + size, is_one), "end")) as position:
             build.assign(result, combine(node.attrs["mode"], result, run.value(position)))
-        build.store(node, flatten(at, node.spec.shape), result)
+        build.store(node, flatten(coords, node.spec.shape), result)
 
 
 class _Run:

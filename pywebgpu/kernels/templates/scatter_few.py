@@ -30,7 +30,7 @@ class ScatterFewTemplate(Template):
     name = "scatter_few"
     repeats = 1
 
-    def claims(self, op: Op, target: Target) -> bool:
+    def matches(self, op: Op, target: Target) -> bool:
         return op is scattering.scatter_few
 
     def problem(self, work: Computation, build: Builder) -> Problem:
@@ -54,8 +54,10 @@ class ScatterFewTemplate(Template):
         row = build.let(build.value(numbers, (own.group.within(updates),)), "row")
         places = own.at(build.let(smaller(row, rows - 1), "held").within(rows))
         # What most workgroups need is on its way while they look at the numbers.
-        sums = [build.var(build.value(source, at), build.fresh("acc")) for at in own.at(own.group.within(updates))]
-        old = [build.value(base, at) for at in places]
+        sums = [
+            build.var(build.value(source, coords), build.fresh("acc")) for coords in own.at(own.group.within(updates))
+        ]
+        old = [build.value(base, coords) for coords in places]
         build.barrier()
         with build.loop("k", LANE, updates, launch.threads) as k:
             is_same = build.let(build.value(numbers, (k.within(updates),)).eq(row), "is_same")
@@ -70,7 +72,7 @@ class ScatterFewTemplate(Template):
         own.leave(build)
         build.jump("return", ~is_first)
         _take(rest, sums, work, own, build)
-        joined = [combine(mode, one, total) for one, total in zip(old, sums, strict=True)]
+        joined = [combine(mode, old_value, total) for old_value, total in zip(old, sums, strict=True)]
         store(node, places, joined, build)
         return build.kernel(f"scatter_few_{mode}", launch.threads, updates * own.parts, vector=launch.vector)
 
@@ -103,8 +105,8 @@ def _take(listed: tuple[Array, Array], sums: Sequence[Var], work: Computation, o
     with build.loop("start", 0, total, UNROLLED) as start:
         parts = []
         for step in range(UNROLLED):  # What lies behind the end is loaded for nothing, and waits with the others.
-            at = build.let(smaller(rest[smaller(start + step, total - 1)], updates - 1), f"at{step}")
-            parts.append([build.value(source, place) for place in own.at(at.within(updates))])
+            update = build.let(smaller(rest[smaller(start + step, total - 1)], updates - 1), f"at{step}")
+            parts.append([build.value(source, place) for place in own.at(update.within(updates))])
         for step, part in enumerate(parts):
             for result, value in zip(sums, part, strict=True):
                 build.assign(result, select(result, combine(mode, result, value), start + step < total))

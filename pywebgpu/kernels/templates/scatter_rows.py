@@ -29,13 +29,13 @@ def problem_of(updates: int, columns: int) -> Problem:
 
 def launches_of(problem: Problem, target: Target, most: int = 1 << 10) -> list[Launch]:
     """One workgroup has all columns where `most` lanes can: each lane `vector` of them."""
-    found, most = [], min(most, target.limits.workgroup_size)
+    launches, most = [], min(most, target.limits.workgroup_size)
     for vector in (4, 2, 1):
         if vector <= int(problem.layout):
             columns = problem.sizes[1] // vector
             parts = -(-columns // most)
-            found.append(Launch(threads=-(-columns // parts), vector=vector))
-    return found
+            launches.append(Launch(threads=-(-columns // parts), vector=vector))
+    return launches
 
 
 class Columns:
@@ -74,7 +74,7 @@ class ScatterBlocksTemplate(FusedTemplate):
     """Problem: updates, columns; layout: the largest vector that divides the columns. Launch: threads, vector."""
 
     name = "scatter_blocks"
-    absorbs = beside = frozenset({name})
+    absorbs = siblings = frozenset({name})
     op = scattering.scatter_blocks
 
     def problem(self, work: Computation, build: Builder) -> Problem:
@@ -84,7 +84,7 @@ class ScatterBlocksTemplate(FusedTemplate):
         return launches_of(problem, target)
 
     def write(self, work: Computation, launch: Launch, build: Builder) -> Kernel:
-        made = {node.attrs[WHICH]: node for node in work.nodes}
+        outputs = {node.attrs[WHICH]: node for node in work.nodes}
         base, numbers, order, _ = work.nodes[0].inputs
         updates = numbers.spec.shape[0]
         own = Columns(base.spec.shape[1], launch, build)
@@ -97,33 +97,35 @@ class ScatterBlocksTemplate(FusedTemplate):
             build.assign(update[t], 0)
             with build.if_(after > 0, after <= updates):
                 position = build.let(after - 1, "position")
-                found = build.let(construct(U32, build.value(order, (position.within(updates),))), "found")
-                build.assign(update[t], found)
-                build.assign(number[t], build.value(numbers, (found.within(updates),)))
+                update_number = build.let(construct(U32, build.value(order, (position.within(updates),))), "found")
+                build.assign(update[t], update_number)
+                build.assign(number[t], build.value(numbers, (update_number.within(updates),)))
         build.barrier()
         own.leave(build)
-        _add_block(work.nodes[0], made, [build.let(number[t], f"n{t}") for t in range(BLOCK + 2)], update, own, build)
+        _add_block(
+            work.nodes[0], outputs, [build.let(number[t], f"n{t}") for t in range(BLOCK + 2)], update, own, build
+        )
         return build.kernel(
             f"scatter_blocks_{work.nodes[0].attrs['mode']}", launch.threads, blocks * own.parts, vector=launch.vector
         )
 
 
 def _add_block(
-    of: Node, made: Mapping[int, Node], number: list[Var], update: Array, own: Columns, build: Builder
+    of: Node, outputs: Mapping[int, Node], number: list[Var], update: Array, own: Columns, build: Builder
 ) -> None:
     """All rows are loaded before any is stored: they wait for memory together.
 
     made: by number, the values that this kernel computes: both, where it may bind as much.
     """
-    node, carries = made.get(0), made.get(1)
+    node, carries = outputs.get(0), outputs.get(1)
     base, numbers, _, source = of.inputs
     rows, updates, mode = base.spec.shape[0], numbers.spec.shape[0], of.attrs["mode"]
     values: list[list[Expr]] = []
     places: list[list[tuple[Sym, Sym]]] = []
     before: list[list[Expr]] = []
     for t in range(1, BLOCK + 1):
-        at = build.let(update[t], f"u{t}")
-        values.append([build.value(source, place) for place in own.at(at.within(updates))])
+        place_of_update = build.let(update[t], f"u{t}")
+        values.append([build.value(source, place) for place in own.at(place_of_update.within(updates))])
     for t in range(1, BLOCK + 1):
         row = build.let(smaller(number[t], rows - 1), f"row{t}")
         places.append(own.at(row.within(rows)))
@@ -144,8 +146,8 @@ def _add_block(
                 store(node, places[t - 1], joined, build)
             build.assign(from_left, 0)
     with build.if_(number[BLOCK].eq(number[BLOCK + 1]), number[BLOCK].ne(Const(U32, NO_ROW))):
-        at = build.let(first + (1 - from_left), "out")
-        store(carries, own.at(at.within(count)), sums, build)
+        place_of_update = build.let(first + (1 - from_left), "out")
+        store(carries, own.at(place_of_update.within(count)), sums, build)
 
 
 def store(node: Node | None, places: Sequence[tuple[Sym, Sym]], values: Sequence[Expr], build: Builder) -> None:
@@ -165,7 +167,7 @@ class ScatterCarriedTemplate(Template):
     name = "scatter_carried"
     repeats = 1
 
-    def claims(self, op: Op, target: Target) -> bool:
+    def matches(self, op: Op, target: Target) -> bool:
         return op is scattering.scatter_carried
 
     def problem(self, work: Computation, build: Builder) -> Problem:
@@ -173,11 +175,11 @@ class ScatterCarriedTemplate(Template):
         return problem_of(node.inputs[2].spec.shape[0], node.spec.shape[1])
 
     def launches(self, problem: Problem, target: Target) -> Sequence[Launch]:
-        whole, apart = launches_of(problem, target), launches_of(problem, target, APART)
-        sliced = [one._replace(threads=one.threads * SLICES, split=SLICES) for one in apart]
-        sliced = [one for one in sliced if one.threads <= target.limits.workgroup_size]
+        launches, narrow = launches_of(problem, target), launches_of(problem, target, APART)
+        sliced = [launch._replace(threads=launch.threads * SLICES, split=SLICES) for launch in narrow]
+        sliced = [launch for launch in sliced if launch.threads <= target.limits.workgroup_size]
         is_cpu = target.limits.emulated or target.features.kind == "cpu"
-        return list(dict.fromkeys([*whole, *sliced] if is_cpu else [*sliced, *whole]))
+        return list(dict.fromkeys([*launches, *sliced] if is_cpu else [*sliced, *launches]))
 
     def write(self, work: Computation, launch: Launch, build: Builder) -> Kernel:
         (node,) = work.nodes
@@ -198,7 +200,9 @@ class _Run:
         last = build.let(block * BLOCK + (BLOCK - 1), "last")
         looked = smaller(last, updates - 1), smaller(last + 1, updates - 1), block * BLOCK, larger(block * BLOCK, 1) - 1
         names = "row", "next", "first", "previous"
-        self.row, after, first, previous = (self._number(at, name) for at, name in zip(looked, names, strict=True))
+        self.row, after, first, previous = (
+            self._number(position, name) for position, name in zip(looked, names, strict=True)
+        )
         is_later = (block > 0) & first.eq(self.row) & previous.eq(self.row)
         self.begins = build.let((last + 1 < updates) & after.eq(self.row) & ~is_later, "begins")
 
@@ -211,30 +215,35 @@ class _Run:
         with build.if_(self.begins):
             build.assign(end, self._end())
             build.assign(share, (end - own.group + (self.launch.split - 1)) // self.launch.split)
-            at = build.var(own.group + 1 + own.slice * share, "at")
-            stop = build.let(smaller(smaller(at + share, end + 1), self.blocks), "stop")
+            index = build.var(own.group + 1 + own.slice * share, "at")
+            stop = build.let(smaller(smaller(index + share, end + 1), self.blocks), "stop")
             is_first = own.slice.eq(0)
-            begun = self._carried(select(at * 2, own.group * 2 + 1, is_first), "out")
+            begun = self._carried(select(index * 2, own.group * 2 + 1, is_first), "out")
             for total, value in zip(sums, begun, strict=True):
                 build.assign(total, value)
-            build.assign(at, select(at + 1, at, is_first))
-            with build.while_(at < stop):  # What lies behind is loaded for nothing, and waits with the others.
-                parts = [self._carried((at + step) * 2, f"in{step}") for step in range(UNROLLED)]
+            build.assign(index, select(index + 1, index, is_first))
+            with build.while_(index < stop):  # What lies behind is loaded for nothing, and waits with the others.
+                parts = [self._carried((index + step) * 2, f"in{step}") for step in range(UNROLLED)]
                 for step, part in enumerate(parts):
                     for total, value in zip(sums, part, strict=True):
-                        build.assign(total, select(total, combine(mode, total, value), at + step < stop))
-                build.assign(at, UNROLLED, "+=")
+                        build.assign(total, select(total, combine(mode, total, value), index + step < stop))
+                build.assign(index, UNROLLED, "+=")
         self._meet(sums, end, share)
         with build.if_(self.begins, own.slice.eq(0), *own.there()):
             old = [build.value(node.inputs[0], place) for place in places]
-            store(node, places, [combine(mode, one, total) for one, total in zip(old, sums, strict=True)], build)
+            store(
+                node,
+                places,
+                [combine(mode, old_value, total) for old_value, total in zip(old, sums, strict=True)],
+                build,
+            )
 
     def _meet(self, sums: Sequence[Var], end: Var, share: Var) -> None:
         """The first slice takes what the others have, in their order, of those that have something."""
         build, own, (split, threads) = self.build, self.own, (self.launch.split, self.launch.threads)
         if split == 1:
             return
-        shared = [build.workgroup_array(f"sums{at}", one.type, threads) for at, one in enumerate(sums)]
+        shared = [build.workgroup_array(f"sums{index}", fold.type, threads) for index, fold in enumerate(sums)]
         for array, total in zip(shared, sums, strict=True):
             build.assign(array[LANE], total)
         build.barrier()
@@ -248,14 +257,14 @@ class _Run:
 
     def _number(self, position: Expr, name: str) -> Var:
         build, updates = self.build, self.numbers.spec.shape[0]
-        at = build.let(position, f"{name}_at")
-        found = build.let(construct(U32, build.value(self.order, (at.within(updates),))), f"{name}_of")
-        return build.let(build.value(self.numbers, (found.within(updates),)), name)
+        place = build.let(position, f"{name}_at")
+        update = build.let(construct(U32, build.value(self.order, (place.within(updates),))), f"{name}_of")
+        return build.let(build.value(self.numbers, (update.within(updates),)), name)
 
-    def _carried(self, at: Expr, name: str) -> list[Expr]:
+    def _carried(self, index: Expr, name: str) -> list[Expr]:
         count = self.carries.spec.shape[0]
-        place = self.build.let(smaller(at, count - 1), name)
-        return [self.build.value(self.carries, one) for one in self.own.at(place.within(count))]
+        place = self.build.let(smaller(index, count - 1), name)
+        return [self.build.value(self.carries, place_of_carry) for place_of_carry in self.own.at(place.within(count))]
 
     def _end(self) -> Var:
         """The last block that has a part of the run: the first number of each says.
@@ -267,9 +276,12 @@ class _Run:
         high = build.var(Const(U32, self.blocks), "high")
         with build.while_(low + 1 < high):
             step = build.let((high - low + (UNROLLED - 1)) // UNROLLED, "step")
-            some = [build.let(low + step * at, f"at{at}") for at in range(1, UNROLLED)]
-            found = [self._number(smaller(at, self.blocks - 1) * BLOCK, f"of{one}") for one, at in enumerate(some)]
-            for at, one in zip(some, found, strict=True):
-                build.assign(low, select(low, at, (at < high) & one.eq(self.row)))
+            some = [build.let(low + step * index, f"at{index}") for index in range(1, UNROLLED)]
+            rows = [
+                self._number(smaller(probe, self.blocks - 1) * BLOCK, f"of{probe_row}")
+                for probe_row, probe in enumerate(some)
+            ]
+            for probe_position, row in zip(some, rows, strict=True):
+                build.assign(low, select(low, probe_position, (probe_position < high) & row.eq(self.row)))
             build.assign(high, smaller(high, low + step))
         return low

@@ -34,7 +34,7 @@ class SortBlockTemplate(Template):
     name = "sort_block"
     repeats = 1  # Row numbers are cast to keys. What checks them costs more: then no load waits for another.
 
-    def claims(self, op: Op, target: Target) -> bool:
+    def matches(self, op: Op, target: Target) -> bool:
         return op is indexing.sort_block
 
     def problem(self, work: Computation, build: Builder) -> Problem:
@@ -42,7 +42,7 @@ class SortBlockTemplate(Template):
 
     def launches(self, problem: Problem, target: Target) -> Sequence[Launch]:
         most = target.limits.workgroup_size
-        return [Launch(threads=one) for one in threads(min(BLOCK, most) if problem.sizes[2] <= BLOCK else most)]
+        return [Launch(threads=size) for size in threads(min(BLOCK, most) if problem.sizes[2] <= BLOCK else most)]
 
     def write(self, work: Computation, launch: Launch, build: Builder) -> Kernel:
         (node,) = work.nodes
@@ -76,7 +76,7 @@ def _count_apart(node: Node, launch: Launch, build: Builder) -> Kernel:
     """A large block, ordered by many workgroups: each has a few elements, whose ranks its lanes count in parts."""
     keys, lanes, size = node.inputs[0], launch.threads, node.attrs["size"]
     rows, columns = prod(node.spec.shape[:-1]), node.spec.shape[-1]
-    side = next((one for one in SIDES if min(size, columns) * one <= COUNTED * lanes), SIDES[-1])
+    side = next((number for number in SIDES if min(size, columns) * number <= COUNTED * lanes), SIDES[-1])
     parts, vector = lanes // side, 4 if columns % 4 == 0 else 1
     groups = -(-columns // side)  # A block begins where a workgroup does: both are powers of two.
     counts = build.workgroup_array("counts", U32, side * parts)
@@ -90,8 +90,8 @@ def _count_apart(node: Node, launch: Launch, build: Builder) -> Kernel:
     lead = unflatten(row.within(rows), node.spec.shape[:-1])
     mine = build.let(column // vector, "mine")
 
-    def loaded(at: Var) -> list[tuple[Expr, Expr]]:
-        places = [at.within(columns // vector) * vector + number for number in range(vector)]
+    def loaded(number_of_vector: Var) -> list[tuple[Expr, Expr]]:
+        places = [number_of_vector.within(columns // vector) * vector + number for number in range(vector)]
         return [(Index(place), build.value(keys, (*lead, place))) for place in places]
 
     rank = build.var(Const(U32, 0), "rank")
@@ -102,27 +102,27 @@ def _count_apart(node: Node, launch: Launch, build: Builder) -> Kernel:
 
     def count(vectors: Sequence[Expr]) -> None:
         """All are loaded before one is compared, by a bound that a whole vector has."""
-        ats = [build.let(one, build.fresh("k")) for one in vectors]
-        for at, others in zip(ats, [loaded(at) for at in ats], strict=True):
-            bound = build.let(key + select(0, Const(U32, 1), at < mine), build.fresh("bound"))
+        ats = [build.let(vector, build.fresh("k")) for vector in vectors]
+        for compared, others in zip(ats, [loaded(index) for index in ats], strict=True):
+            bound = build.let(key + select(0, Const(U32, 1), compared < mine), build.fresh("bound"))
             all_are = build.let(bound < key, build.fresh("all_are"))  # The largest number has none above it.
             for _, other in others:
                 build.assign(rank, select(0, Const(U32, 1), (other < bound) | all_are), "+=")
 
-    at = build.var(first // vector + part, "at")
+    next_vector = build.var(first // vector + part, "at")
     with build.if_(part < parts):
-        with build.while_((at + (UNROLLED - 1) * parts) * vector < end):
-            count([at + step * parts for step in range(UNROLLED)])
-            build.assign(at, UNROLLED * parts, "+=")
-        with build.while_(at * vector < end):
-            count([at])
-            build.assign(at, parts, "+=")
+        with build.while_((next_vector + (UNROLLED - 1) * parts) * vector < end):
+            count([next_vector + step * parts for step in range(UNROLLED)])
+            build.assign(next_vector, UNROLLED * parts, "+=")
+        with build.while_(next_vector * vector < end):
+            count([next_vector])
+            build.assign(next_vector, parts, "+=")
         build.assign(counts[LANE], rank)
     build.barrier()
     with build.if_(side > LANE, own < columns):
         total = build.var(first, "total")
-        with build.loop("step", 0, parts) as one:
-            build.assign(total, counts[one * side + LANE], "+=")
+        with build.loop("step", 0, parts) as side_rows:
+            build.assign(total, counts[side_rows * side + LANE], "+=")
         build.store(node, flatten(_at(node, row, total), node.spec.shape), construct(I32, own))
     return build.kernel("sort_block", lanes, rows * groups, vector=vector)
 
@@ -133,14 +133,14 @@ class SortMergeTemplate(Template):
     name = "sort_merge"
     repeats = SortBlockTemplate.repeats
 
-    def claims(self, op: Op, target: Target) -> bool:
+    def matches(self, op: Op, target: Target) -> bool:
         return op is indexing.sort_merge
 
     def problem(self, work: Computation, build: Builder) -> Problem:
         return _problem(work)
 
     def launches(self, problem: Problem, target: Target) -> Sequence[Launch]:
-        return [Launch(threads=one) for one in threads(target.limits.workgroup_size)]
+        return [Launch(threads=size) for size in threads(target.limits.workgroup_size)]
 
     def write(self, work: Computation, launch: Launch, build: Builder) -> Kernel:
         (node,), lanes = work.nodes, launch.threads
