@@ -63,7 +63,7 @@ def with_short_names(source: str) -> str:
     """The same program, in which the local variables of functions are single letters.
 
     Those that an inner function or a text with values reads, or a statement other than an assignment names, keep their
-    names, as do parameters, and all of a function that asks for its `locals()`.
+    names, as do parameters, and all of a function that asks for its `locals()`. Comprehensions share its letters.
     """
     lines = [line.encode() for line in source.splitlines(keepends=True)]  # Columns of a tree count bytes.
     uses: list[tuple[int, int, int, bytes]] = []
@@ -78,23 +78,34 @@ def with_short_names(source: str) -> str:
 def _shorter(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tuple[int, int, int, bytes]]:
     """Where its variables stand: a line, the columns from and to, and the letter that each becomes."""
     variables: dict[str, list[ast.Name]] = {}
-    stored, kept, waiting = set[str](), set[str](), list[ast.AST](function.body)
+    stored, listed, free, kept = set[str](), set[str](), set[str](), set[str]()
+    waiting: list[tuple[ast.AST, frozenset[str]]] = [
+        (node, frozenset()) for node in function.body
+    ]  # with the variables of the comprehensions around it
     while waiting:
-        node = waiting.pop()
+        node, inner = waiting.pop()
         if isinstance(node, ast.Name):
             variables.setdefault(node.id, []).append(node)
-            if not isinstance(node.ctx, ast.Load):
-                stored.add(node.id)
+            kind = listed if node.id in inner else free if isinstance(node.ctx, ast.Load) else stored
+            kind.add(node.id)
+        elif isinstance(node, COMPREHENSIONS):
+            targets = [name for loop in node.generators for name in ast.walk(loop.target)]
+            deeper = inner.union(name.id for name in targets if isinstance(name, ast.Name))
+            first = node.generators[0]
+            parts = [part for loop in node.generators for part in ast.iter_child_nodes(loop) if part is not first.iter]
+            parts += [part for part in ast.iter_child_nodes(node) if not isinstance(part, ast.comprehension)]
+            waiting += [(first.iter, inner), *((part, deeper) for part in parts)]
         elif isinstance(node, (*SCOPES, ast.JoinedStr)):
             kept |= _names(node)
         else:
             kept.update(_bound(node))
-            waiting += ast.iter_child_nodes(node)
+            waiting += [(child, inner) for child in ast.iter_child_nodes(node)]
     taken = _names(function)
     if "locals" in taken:
         return
     letters = iter([letter for letter in ascii_letters if letter not in taken])
-    by_count = sorted(stored - kept - _names(function.args), key=lambda name: (-len(variables[name]), name))
+    own = stored | (listed - free)  # A name that comprehensions alone bind may be a global's elsewhere.
+    by_count = sorted(own - kept - _names(function.args), key=lambda name: (-len(variables[name]), name))
     for name, letter in zip([name for name in by_count if len(name) > 1], letters, strict=False):
         for use in variables[name]:
             yield use.lineno, use.col_offset, use.end_col_offset or 0, letter.encode()

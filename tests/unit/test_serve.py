@@ -31,7 +31,8 @@ parts = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(parts)
 BLOCKS = ("body", "orelse", "handlers", "finalbody")
 USES = (ast.Name, ast.Constant)
-DOWNLOAD = 313_000  # bytes that the Train tab may load besides Pyodide
+COMPREHENSIONS = ("listcomp", "setcomp", "dictcomp", "genexpr")  # as symtable names their scopes
+DOWNLOAD = 312_000  # bytes that the Train tab may load besides Pyodide
 # Modules of the other tabs, of the first view, and of what is looked at when it is opened.
 LAZY = (
     *("editor", "files", "gallery", "interplay", "sharing", "terminal", "widgets"),
@@ -286,9 +287,13 @@ def scopes(source: str) -> list[symtable.SymbolTable]:
 
 
 def foreign(scope: symtable.SymbolTable) -> set[str]:
-    """The names of a scope that are no variables of its own; symtable takes a function named top for the module."""
+    """The names of a scope that are no variables of its own; symtable takes a function named top for the module.
+
+    A comprehension's are those of the function around it as well.
+    """
     names = [symbol for symbol in scope.get_symbols() if scope.get_name() != "top" or symbol.is_parameter()]
-    return {symbol.get_name() for symbol in names if symbol.is_parameter() or not symbol.is_local()}
+    own = {symbol for symbol in names if symbol.is_local() or (scope.get_name() in COMPREHENSIONS and symbol.is_free())}
+    return {symbol.get_name() for symbol in names if symbol.is_parameter() or symbol not in own}
 
 
 @pytest.mark.parametrize(
@@ -296,6 +301,9 @@ def foreign(scope: symtable.SymbolTable) -> set[str]:
     [
         ("def f(size):\n first = size\n return first", "def f(size):\n a = size\n return a"),
         ("def f(a):\n first = a\n return first.first", "def f(a):\n b = a\n return b.first"),
+        ("def f(x):\n return [first for first in x]", "def f(x):\n return [a for a in x]"),
+        ("def f():\n first = 1\n return [first for row in g]", "def f():\n a = 1\n return [a for b in g]"),
+        ("def f():\n return [first for first in first]", None),
         ("def f():\n first = 1\n return lambda: first", None),
         ("def f():\n first = 1\n return f'{first=}'", None),
         ("def f():\n first = 1\n return locals()", None),
