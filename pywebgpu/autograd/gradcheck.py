@@ -348,6 +348,8 @@ def _numerical(
 ) -> list[Any]:
     """For each output a jacobian by differences; of a complex target an entry is a pair, along both of its parts."""
     flat = target.detach().reshape(-1).tolist()
+    if not flat:
+        return [[] for out in _tuple(func(*points)) if every or _is_slope(out)]
     steps = (eps, 1j * eps) if target.is_complex() else (eps,)
     columns: list[list[list[Any]]] = []
     for element, value in enumerate(flat):

@@ -30,6 +30,11 @@ class Package(ModuleType):
         own = _own_dict(self)
         return own["__dir__"]() if "__dir__" in own else sorted(own)
 
+    def __setattr__(self, name: str, value: object) -> None:
+        """An import sets the file as an attribute of its package: not where that is the function of the file's name."""
+        if not (isinstance(value, ModuleType) and callable(_own_dict(self).get(name))):
+            super().__setattr__(name, value)
+
 
 packages: list[ModuleType] = []  # whose files are imported one by one
 listed_whole = False

@@ -31,7 +31,8 @@ READ_ONLY = (
     "writable before converting it to a tensor. This type of warning will be suppressed for the rest of this program."
 )
 BUFFER_READ_ONLY = READ_ONLY.replace("NumPy array", "buffer").replace("the array", "the buffer")
-_warned: list[str] = []
+warns_always = False  # torch.set_warn_always: what is warned of once in a program is warned of each time
+_warned: set[str] = set()
 
 
 class DeviceAddress:
@@ -176,8 +177,8 @@ def _dtype(array: NDArray[Any]) -> DType:
 
 def _warn(text: str) -> None:
     """Once in a program."""
-    if text not in _warned:
-        _warned.append(text)
+    if warns_always or text not in _warned:
+        _warned.add(text)
         warnings.warn(text, stacklevel=_outside())
 
 

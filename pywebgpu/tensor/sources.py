@@ -75,22 +75,29 @@ def frombuffer(
 
     On device cpu it has the buffer's own memory, but for dtypes that NumPy lacks; elsewhere the bytes are copied.
     """
-    view = memoryview(buffer).cast("B")
-    rest = view.nbytes - offset
-    if view.nbytes == 0 or count == 0:
-        raise ValueError(f"both buffer length ({view.nbytes}) and count ({count}) must not be 0")
-    if not 0 <= offset < max(view.nbytes, 1):
+    try:
+        view = memoryview(buffer)
+    except TypeError:
+        raise ValueError("object does not implement Python buffer protocol.") from None
+    view = view.cast("B") if view.nbytes else memoryview(b"")  # One of no elements cannot be cast.
+    size, n_bytes = view.nbytes, dtype.itemsize
+    if size == 0 or count == 0:
+        raise ValueError(f"both buffer length ({size}) and count ({count}) must not be 0")
+    if not 0 <= offset < size:
         raise ValueError(
-            f"offset must be non-negative and no greater than buffer length ({view.nbytes}) , but got {offset}"
+            f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({size} bytes) minus 1"
         )
-    if count < 0 and rest % dtype.itemsize:
+    rest = size - offset
+    if count < 0 and rest % n_bytes:
         raise ValueError(
-            f"buffer length ({view.nbytes} bytes) after offset ({offset} bytes) must be a multiple of element size "
-            f"({dtype.itemsize})"
+            f"buffer length ({rest} bytes) after offset ({offset} bytes) must be a multiple of element size ({n_bytes})"
         )
-    n = rest // dtype.itemsize if count < 0 else count
-    if n * dtype.itemsize > rest:
-        raise ValueError(f"requested buffer length ({n * dtype.itemsize} bytes) must not be greater than {rest} bytes")
+    n = rest // n_bytes if count < 0 else count
+    if n * n_bytes > rest:
+        raise ValueError(
+            f"requested buffer length ({n} * {n_bytes} bytes) after offset ({offset} bytes) must not be greater than "
+            f"actual buffer length ({size} bytes)"
+        )
     part = view[offset : offset + n * dtype.itemsize]
     device = devices.open_device(create.for_values())
     if capture_state.capture is None and hasattr(device, "is_native") and device.is_native(dtype):

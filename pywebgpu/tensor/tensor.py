@@ -54,7 +54,9 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
 
     __slots__ = ()
     __array_priority__ = 1000
-    __hash__ = object.__hash__
+
+    def __hash__(self) -> int:
+        return id(self)
 
     def __new__(cls, *data: Any, device: DeviceLike = None) -> Self:
         """Tensor([1, 2]) holds the data, Tensor(2, 3) has that size; in the default dtype."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from enum import Enum
 from importlib import import_module
 from typing import Any
@@ -31,6 +32,7 @@ _ConvBackend = Enum(  # What PyTorch's convolutions choose among; here the compi
     "SlowDilated3d SlowTranspose2d SlowTranspose3d Winograd3x3Depthwise Xnnpack2d",
 )
 _TensorMeta = type(Tensor)
+_DisableFuncTorch = nullcontext  # Tensors stand for batches or tangents only while torch.func makes a graph.
 
 
 has_lapack = has_spectral = True

@@ -303,12 +303,21 @@ def segment_reduce(
     """Rows combined that lie beside each other, in groups of the given lengths or between the given offsets."""
     if reduce not in _REDUCED:
         raise RuntimeError(f"segment_reduce: reduce is one of {', '.join(_REDUCED)}, not {reduce!r}")
+    if indices is not None:
+        raise RuntimeError("segment_reduce(): indices based reduction is not supported yet.")
     if lengths is None and offsets is None:
-        raise RuntimeError("segment_reduce: either lengths or offsets must be defined.")
+        raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
     if lengths is None:
         assert offsets is not None
         lengths, ends = offsets.diff(dim=-1), offsets.narrow(-1, 1, offsets.shape[-1] - 1)
     else:
+        if not unsafe and (lengths < 0).any():
+            raise RuntimeError("lengths contains negative value!")
+        if not unsafe and (lengths.sum(-1) != data.shape[lengths.ndim - 1]).any():
+            raise RuntimeError(
+                "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when "
+                "!unsafe."
+            )
         ends = lengths.cumsum(-1)
     at, count = axis % data.ndim, lengths.shape[-1]
     position = create.arange(data.shape[at], device=data.device)
@@ -325,12 +334,24 @@ def segment_reduce(
         found = made.scatter_reduce(at, number, data.detach(), how).narrow(at, 0, count)
         made = _Extreme.apply(*(part.movedim(at, 0) for part in (data, found, number)))
         return made.movedim(0, at)  # type: ignore[no-any-return]
+    if reduce == "prod":
+        return _product(made, at, number, data).narrow(at, 0, count)
     found = made.scatter_reduce(at, number, data, how).narrow(at, 0, count)
     if reduce != "mean":
         return found
     sizes = lengths.reshape(*lengths.shape, *rest)
     empty = float("nan") if initial is None else initial
     return functions.where(sizes == 0, empty, found / sizes.clamp_min(1)).to(data.dtype)
+
+
+def _product(start: Tensor, at: int, group: Tensor, data: Tensor) -> Tensor:
+    """The products of the segments. The gradient of what is alone NaN in one is the product of the others."""
+    none, is_nan = start.new_zeros(start.shape), data.isnan()
+    counts = none.scatter_add(at, group, is_nan.to(data.dtype))
+    is_alone = is_nan.logical_and(counts.gather(at, group) == 1)
+    others = start.scatter_reduce(at, group, data.masked_fill(is_alone, 1), "prod")
+    alone = none.scatter_add(at, group, data.masked_fill(is_alone.logical_not(), 0))
+    return functions.where(counts == 1, others * alone, others)
 
 
 class _Extreme(Function):

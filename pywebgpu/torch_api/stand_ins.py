@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
 from pywebgpu import devices
+from pywebgpu.tensor import host_memory
 from pywebgpu.torch_api import _jit_internal, backends
 
 _COMPILED = "it is inside of PyTorch's compiler: torch.compile captures steps by itself"
@@ -148,6 +149,7 @@ ANSWERS: dict[str, Any] = {
     "utils._foreach_utils._get_fused_kernels_supported_devices": lambda: ["cpu", "cuda", "mps", "xpu"],
     "cuda.jiterator._create_jit_fn": lambda code_string, **options: _refusing("cuda.jiterator"),
     "cuda.jiterator._create_multi_output_jit_fn": lambda code_string, num_outputs, **opts: _refusing("cuda.jiterator"),
+    "utils._mode_utils.no_dispatch": contextlib.nullcontext,
     "utils._python_dispatch.is_traceable_wrapper_subclass": lambda t: (
         hasattr(t, "__tensor_flatten__") and hasattr(t, "__tensor_unflatten__")
     ),
@@ -173,8 +175,8 @@ ANSWERS: dict[str, Any] = {
     "compiler.disable": lambda function=None, **options: function or (lambda inner: inner),
     **dict.fromkeys((f"Tensor.is_{kind}" for kind in ("ipu", "maia", "mkldnn", "mtia")), False),
     **dict.fromkeys((f"Tensor.is_{kind}" for kind in ("sparse_csr", "vulkan", "xla")), False),
-    ".set_warn_always": lambda b: None,
-    ".is_warn_always_enabled": lambda: False,
+    ".set_warn_always": lambda b: setattr(host_memory, "warns_always", bool(b)),
+    ".is_warn_always_enabled": lambda: host_memory.warns_always,
     ".get_deterministic_debug_mode": lambda: 0,
     ".set_deterministic_debug_mode": lambda debug_mode: None,
     ".is_deterministic_algorithms_warn_only_enabled": lambda: False,

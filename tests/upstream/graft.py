@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 HELPERS = "torch.testing._internal"
 JUDGE = ("torch.testing._comparison", "torch.testing._utils")  # what the helpers' assertions are made of
@@ -71,3 +72,16 @@ def install(folder: Path, library: str) -> None:
     sys.meta_path.insert(0, Finder(folder, names))
     for name in names[1:]:
         importlib.import_module(name)  # PyTorch's torch.testing has them from the start.
+    if library != "torch":
+        _mend_filter(importlib.import_module(f"{HELPERS}.common_device_type"))
+
+
+def _mend_filter(device_types: ModuleType) -> None:
+    """Where a device of another kind is there, the helpers take `only_for="cpu"` for a list of letters."""
+    plain = device_types.filter_desired_device_types
+
+    def listed(bases: Any, except_for: Any = None, only_for: Any = None) -> Any:
+        both = ([names] if isinstance(names, str) else names for names in (except_for, only_for))
+        return plain(bases, *both)
+
+    device_types.filter_desired_device_types = listed

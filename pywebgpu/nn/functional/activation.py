@@ -1,5 +1,6 @@
 """Activations, and the dropouts that follow them. `inplace=True` writes the result into the input, too."""
 
+import warnings as _warnings
 from collections.abc import Callable as _Callable
 from typing import Any as _Any
 
@@ -277,8 +278,17 @@ def feature_alpha_dropout(input: _T, p: float = 0.5, training: bool = False, inp
     return _dropped(input, p, training, inplace, _activation.alpha_dropout, channel_axis=1)
 
 
+_CHANNELS = "assuming that channel-wise 1D dropout behavior is desired: use dropout1d"
+
+
 def _by_channel(input: _T, p: float, training: bool, inplace: bool, *, rank: int) -> _T:
     unbatched = input.ndim == rank + 1 and rank != 2  # torch takes (n, c, l) for two axes as a batch.
+    name, is_misfit = f"dropout{rank}d", input.ndim not in (rank + 1, rank + 2)
+    if is_misfit and rank == 1:
+        raise RuntimeError(f"{name}: Expected 2D or 3D input, but received a {input.ndim}D input")
+    if is_misfit or (rank == 2 and input.ndim == 3):
+        what = "which is deprecated: use dropout" if is_misfit else _CHANNELS
+        _warnings.warn(f"{name}: Received a {input.ndim}-D input to {name}, {what}.", stacklevel=3)
     axis = 0 if unbatched else 1
     return _dropped(input, p, training, inplace, _activation.feature_dropout, channel_axis=axis)
 

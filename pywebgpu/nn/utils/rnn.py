@@ -79,6 +79,15 @@ class PackedSequence(_Packed):
     def int(self) -> Self:
         return self.to(dtype=dtypes.int32)
 
+    def short(self) -> Self:
+        return self.to(dtype=dtypes.int16)
+
+    def char(self) -> Self:
+        return self.to(dtype=dtypes.int8)
+
+    def byte(self) -> Self:
+        return self.to(dtype=dtypes.uint8)
+
     def pin_memory(self) -> Self:
         return self
 
@@ -106,6 +115,8 @@ def pack_padded_sequence(
     Raises: RuntimeError where lengths are not positive, more or fewer than sequences, longer than t, or unsorted.
     """
     sizes: list[int] = lengths.tolist() if isinstance(lengths, Tensor) else [int(one) for one in lengths]
+    if not input.numel():
+        raise RuntimeError("Cannot pack empty tensors.")
     x: Tensor = input.transpose(0, 1) if batch_first else input
     length, count = x.shape[0], x.shape[1]
     if len(sizes) != count:
