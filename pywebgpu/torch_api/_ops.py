@@ -207,7 +207,47 @@ class OpOverloadPacket:
 
 
 class HigherOrderOperator:
-    """An operator with functions among its arguments; there is none here."""
+    """An operator that a program writes as a class or with kernels by dispatch key; functions may be its arguments.
+
+    vmap and derivatives follow what its kernel records, so that kernels for function transforms are never called.
+    """
+
+    def __init__(self, name: str, *, cacheable: bool = False) -> None:
+        self._name = self.__name__ = name
+        self.py_kernels: dict[str, Kernel] = {}
+
+    def name(self) -> str:
+        """Its name."""
+        return self._name
+
+    def py_impl(self, key: object) -> Callable[[Kernel], Kernel]:
+        """Decorates a kernel for a dispatch key, a mode or a function transform."""
+
+        def decorate(kernel: Kernel) -> Kernel:
+            self.py_kernels[key_name(key)] = kernel
+            return kernel
+
+        return decorate
+
+    def has_kernel_for_dispatch_key(self, key: object) -> bool:
+        """Whether a kernel was given for a key."""
+        return key_name(key) in self.py_kernels
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        if used.overrides is not None:
+            return used.overrides(self, self._run, args, kwargs)
+        return self._run(*args, **kwargs)
+
+    def _run(self, *args: Any, **kwargs: Any) -> Any:
+        tensors = [leaf for leaf in _pytree.tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
+        own = KEYS.get(kind := tensors[0].device.type if tensors else "cpu", kind.upper())
+        for key in (f"Autograd{own}", "Autograd", own, EXPLICIT, IMPLICIT):
+            if key in self.py_kernels:
+                return self.py_kernels[key](*args, **kwargs)
+        raise NotImplementedError(f"There was no kernel registered for {self._name} and the device of its arguments")
+
+    def __str__(self) -> str:
+        return self._name
 
 
 class Gradient:

@@ -7,6 +7,7 @@ calling it, raises NotImplementedError. What is here under another name (torch.n
 from __future__ import annotations
 
 import contextlib
+import enum
 import importlib.machinery
 import sys
 import types
@@ -71,6 +72,19 @@ INSIDE = {
     "_dynamo": "_trace_wrapped_higher_order_op decorators eval_frame exc external_utils trace_rules utils "
     "test_case",
     "functorch": "experimental",
+    "fx": "config",
+    "fx.experimental": "_config accelerator_partitioner const_fold graph_gradual_typechecker merge_matmul "
+    "meta_tracer migrate_gradual_types normalize optimization partitioner_utils proxy_tensor recording "
+    "refinement_types schema_type_annotation shape_inference sym_node symbolic_shapes unification unify_refinements "
+    "validator",
+    "fx.experimental.shape_inference": "infer_shape infer_symbol_values",
+    "fx.passes": "annotate_getitem_nodes backends dialect fake_tensor_prop graph_drawer graph_manipulation "
+    "graph_transform_observer net_min_base operator_support param_fetch pass_manager reinplace runtime_assert "
+    "split_module split_utils splitter_base tools_common",
+    "fx.passes.dialect": "common",
+    "fx.passes.dialect.common": "cse_pass",
+    "fx.passes.infra": "partitioner",
+    "fx.passes.utils": "common fuser_utils matcher_with_name_node_map_utils source_matcher_utils",
     "functorch.experimental": "control_flow",
     "_functorch": "eager_transforms make_functional utils vmap",
     "_higher_order_ops": "cond invoke_subgraph",
@@ -147,6 +161,7 @@ ANSWERS: dict[str, Any] = {
     "utils._triton.has_triton_package": lambda: False,
     "utils._foreach_utils._get_foreach_kernels_supported_devices": lambda: ["cuda", "xpu"],
     "utils._foreach_utils._get_fused_kernels_supported_devices": lambda: ["cpu", "cuda", "mps", "xpu"],
+    "_C._functorch.TransformType": enum.Enum("TransformType", "Torch Vmap Grad Jvp Functionalize"),
     "cuda.jiterator._create_jit_fn": lambda code_string, **options: _refusing("cuda.jiterator"),
     "cuda.jiterator._create_multi_output_jit_fn": lambda code_string, num_outputs, **opts: _refusing("cuda.jiterator"),
     "utils._mode_utils.no_dispatch": contextlib.nullcontext,

@@ -1,1 +1,5 @@
 """Further ways to trace."""
+
+from pywebgpu.support.lazy import absent
+
+__getattr__ = absent(__name__)

@@ -1,1 +1,5 @@
 """What passes share."""
+
+from pywebgpu.support.lazy import absent
+
+__getattr__ = absent(__name__)
