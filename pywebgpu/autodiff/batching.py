@@ -82,6 +82,7 @@ def _expand(roots: Sequence[Node], samples: dict[Node, Node], draws: Callable[[N
                 assert isinstance(fused, FusedNode)
                 assert isinstance(fused.op, Fused)
                 if fused not in parts:
+                    thread_state.grad = fused.requires  # This output may be the one that has no history.
                     parts[fused] = fused.op.fallback(*fused.inputs, **fused.attrs)
                 node.inputs, changed = (parts[fused][node.attrs["index"]],), True
                 node.op, node.attrs = movement.alias, NO_ATTRS

@@ -98,6 +98,14 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     return UnpackedDualTensor(products.apart(tensor, points), products.apart(tangent, [*points, *doubles]))
 
 
+_set_fwd_grad_enabled = grad_mode.set_grad_enabled  # Tangents come of the history, which is recorded or not.
+
+
+def _is_fwd_grad_enabled() -> bool:
+    """Whether what is computed now has tangents."""
+    return grad_mode.is_grad_enabled()
+
+
 def __getattr__(name: str) -> int:
     """`_current_level`: the number of the innermost level of this thread, -1 outside of all."""
     if name == "_current_level":

@@ -96,6 +96,8 @@ def stack_module_state(models: Sequence[Module]) -> tuple[Named, Named]:
 def _stacked(dicts: Sequence[Named]) -> Named:
     made: Named = {}
     for name, first in dicts[0].items():
+        if any(one[name].requires_grad is not first.requires_grad for one in dicts):
+            raise RuntimeError(f"Expected {name} from each model to have the same .requires_grad")
         whole = functions.stack([one[name].detach() for one in dicts])
         made[name] = whole.requires_grad_(first.requires_grad)
     return made

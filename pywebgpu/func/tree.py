@@ -16,6 +16,11 @@ def flatten(tree: object) -> tuple[list[Any], Rebuild]:
     return leaves, spec.unflatten
 
 
+def structure(tree: object) -> _pytree.TreeSpec:
+    """The containers of a tree, without its leaves."""
+    return _pytree.tree_structure(tree)
+
+
 def spread(prefix: object, tree: object) -> list[Any]:
     """A leaf of `prefix` for each leaf of `tree`: one stands for all that is below its place.
 

@@ -41,6 +41,7 @@ LATER = (
     "torch_api/_custom_ops.py",
     "torch_api/_dynamo/",
     "torch_api/_foreach.py",
+    "torch_api/_functorch/",
     "torch_api/_jit_internal.py",
     "torch_api/_ops.py",
     "torch_api/_tensor.py",

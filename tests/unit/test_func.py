@@ -53,6 +53,20 @@ def convolution(t: Any, x: Any) -> Any:
     return t.func.vmap(t.func.grad(pooled))(x)
 
 
+def through_pooling(t: Any, x: Any) -> Any:
+    """The gradient, to what samples have in common, of gradients of samples."""
+    p = t.ones(1, 4).requires_grad_()
+    first = t.func.grad(lambda p, x: (t.nn.functional.max_pool1d(p * x, 2) ** 3).sum())
+    found = t.vmap(lambda x: first(p, x[None]).pow(2).sum())(x)
+    return t.autograd.grad(found.sum(), p)
+
+
+def unrecorded(t: Any, x: Any) -> Any:
+    x = x.clone().requires_grad_()
+    with t.no_grad():
+        return t.func.grad(lambda a: (a * x).sum())(x), t.func.vjp(lambda a: a * x, x)[1](x)
+
+
 def through_another(t: Any, q: Any) -> Any:
     q = q.clone().requires_grad_()
     found = t.func.grad(lambda x: (x * q).sin().sum())(t.ones(3))
@@ -115,6 +129,8 @@ CASES: dict[str, tuple[Function, tuple[np.ndarray, ...]]] = {
     "grad_argnums": (lambda t, a, b: t.func.grad(lambda x, y: (x * y).sum(), argnums=(0, 1))(a, b), (A, B)),
     "grad_aux": (lambda t, a: t.func.grad(lambda x: ((x**2).sum(), x * 2), has_aux=True)(a), (A,)),
     "grad_and_value": (lambda t, a: t.func.grad_and_value(lambda x: ((x**2).sum(), x), has_aux=True)(a), (A,)),
+    "grad_through_pooling": (through_pooling, (draw(3, 4),)),
+    "grad_without_history": (unrecorded, (V,)),
     "grad_through_another": (through_another, (V,)),
     "grad_of_function": (own_gradient, (A,)),
     "vjp": (lambda t, a, b: t.func.vjp(lambda x: x.sin(), a)[1](b), (A, B)),
@@ -193,6 +209,23 @@ def test_what_does_not_depend_on_a_sample_may_be_read_inside() -> None:
         (lambda t, x: t.vmap(t.sin, randomness="some")(x), "randomness"),
         (lambda t, x: t.func.grad(t.sin)(x), "scalar"),
         (lambda t, x: t.func.grad(t.sum, argnums=2)(x), "argnum|positional"),
+        (lambda t, x: t.func.grad(t.sum, argnums=0.5)(x), "must be int"),
+        (lambda t, x: t.func.grad(lambda x: x.sum(), has_aux=True)(x), "should be a tuple: .output, aux."),
+        (lambda t, x: t.func.vjp(lambda x: (x, 1), x, has_aux=True), "unsupported type"),
+        (lambda t, x: t.func.vjp(lambda x: None, x), "non-empty output"),
+        (lambda t, x: t.func.vjp(lambda x: 1.0, x), "return only tensors"),
+        (lambda t, x: t.func.vjp(lambda x: [x], x)[1](x), "pytree structure of cotangents"),
+        (lambda t, x: t.func.jvp(lambda x: (), (x,), (x,)), "non-empty output"),
+        (lambda t, x: t.func.jvp(t.sin, x, x), "Expected primals to be a tuple"),
+        (lambda t, x: t.func.jvp(t.sin, (x,), [x]), "same python structure"),
+        (lambda t, x: t.func.jvp(t.sin, (), ()), "at least one Tensor"),
+        (lambda t, x: t.func.jvp(t.sin, (1.0,), (1.0,)), "only contain Tensors"),
+        (lambda t, x: t.func.jacrev(t.sin, chunk_size=0), "greater than 0"),
+        (lambda t, x: t.func.jacfwd(t.sin)(x.to(t.complex64)), "to be real"),
+        (
+            lambda t, x: t.func.stack_module_state([t.nn.Linear(1, 1), t.nn.Linear(1, 1).requires_grad_(False)]),
+            "same .requires_grad",
+        ),
         (lambda t, x: t.func.jvp(t.sin, (x,), (x[:1],)), "shape|size"),
         (lambda t, x: t.autograd.forward_ad.make_dual(x, x), "level"),
     ],

@@ -151,6 +151,57 @@ def _others(torch: Any) -> list[Any]:
     ]  # fmt: skip
 
 
+def _functorch(torch: Any) -> list[Any]:
+    make = importlib.import_module(f"{torch.__name__}._functorch.make_functional")
+    transforms = importlib.import_module(f"{torch.__name__}._functorch.eager_transforms")
+    nets = [torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.BatchNorm1d(2)).eval() for _ in range(2)]
+    with torch.no_grad():
+        for number, weight in enumerate(weight for net in nets for weight in net.parameters()):
+            weight.fill_(number / 4)
+    x = torch.arange(6.0).reshape(3, 2)
+    call, weights = make.make_functional(nets[0][0])
+    whole, params, buffers = make.make_functional_with_buffers(nets[0], disable_autograd_tracking=True)
+    joined, many, states = make.combine_state_for_ensemble(nets)
+    first, function, names = make.functional_init(torch.nn.Linear, (3,))(2, 2)
+    return [
+        call(weights, x), [weight.requires_grad for weight in (*weights, *params)], whole(params, buffers, x),
+        torch.vmap(joined, (0, 0, None))(many, states, x), [list(weight.shape) for weight in first],
+        torch.vmap(function, (0, None))(first, (x,)).shape == (3, 3, 2), names,
+        _error(RuntimeError, make.make_functional, nets[0]).split(".")[0],
+        transforms._slice_argnums((1, [2], 3), (-1, 0)), transforms._slice_argnums((1, [2], 3), 1, as_tuple=False),
+    ]  # fmt: skip
+
+
+def _higher_order_operators(torch: Any) -> list[Any]:
+    ops = importlib.import_module(f"{torch.__name__}._ops")
+
+    class Twice(ops.HigherOrderOperator):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__("twice_of_a_test")
+
+        def __call__(self, function: Any, x: Any) -> Any:
+            return super().__call__(function, x)
+
+    twice = Twice()
+    twice.py_impl(torch._C.DispatchKey.AutogradCPU)(lambda function, x: function(function(x)))
+    twice.py_impl(torch._C.DispatchKey.CompositeExplicitAutograd)(lambda function, x: function(x))
+    x = torch.ones(2, requires_grad=True)
+    return [twice(torch.exp, x), torch.autograd.grad(twice(torch.exp, x).sum(), x), twice.name(), str(twice)]
+
+
+def _equal_calls(torch: Any) -> list[Any]:
+    passes = importlib.import_module(f"{torch.__name__}.fx.passes.dialect.common.cse_pass")
+
+    def function(x: Any) -> Any:
+        return x.sin() + torch.cos(x) + torch.cos(x) * torch.rand_like(x) - torch.rand_like(x) + torch.sum(x, dim=0)
+
+    graph = torch.fx.symbolic_trace(function)
+    first = passes.CSEPass(banned_ops={torch.rand_like})(graph)
+    second = passes.CSEPass(banned_ops={torch.rand_like})(first.graph_module)
+    names = [node.name for node in first.graph_module.graph.nodes]
+    return [names, first.modified, second.modified, passes.CSEPass()(graph).modified]
+
+
 def _older_orders(torch: Any) -> list[Any]:
     a = torch.arange(1.0, 4.0)
     with warnings.catch_warnings():
@@ -162,7 +213,8 @@ def _older_orders(torch: Any) -> list[Any]:
 
 
 PROGRAMS = (_older_orders,
-    _foreach, _foreach_refusals, _checks, _optimizer_hooks, _constraints, _batches, _trees, _others,
+    _foreach, _foreach_refusals, _checks, _optimizer_hooks, _constraints, _batches, _trees, _others, _functorch,
+    _higher_order_operators, _equal_calls,
 )  # fmt: skip
 
 

@@ -44,7 +44,8 @@ class CSEPass(PassBase):
 
     def call(self, graph_module: GraphModule) -> PassResult:
         """A module with a graph of its own."""
-        graph, copies, modified = Graph(), {}, False
+        graph, modified = Graph(), False
+        copies: dict[Node, Node] = {}
         calls: dict[Any, Node] = {}
         for node in graph_module.graph.nodes:
             if node.op == "output":
