@@ -25,6 +25,7 @@ from pywebgpu.kernels.wgsl import LARGEST
 from pywebgpu.ops import pointwise
 from pywebgpu.settings import settings
 from pywebgpu.support.formats import WIDE, WORD, Format
+from pywebgpu.support.numbers import unsupported
 
 
 def compile_graph(
@@ -39,6 +40,9 @@ def compile_graph(
         print(f"--- recorded\n{as_text(roots)}")
     graph = pipeline.Graph(roots)
     data, numbers = leaves(graph.order)
+    for leaf in data if target.wgsl else ():
+        if leaf.spec.dtype.compute is None:  # Held by the host where there is no NumPy, which never computes with it.
+            raise unsupported(leaf.spec.dtype, "webgpu")
     pipeline.run(pipeline.DEVICE if target.wgsl else pipeline.HOST, graph, selection := Selection(target))
     if not target.wgsl:
         return _host_program(graph, data, numbers, written)

@@ -39,11 +39,17 @@ class Device(Protocol):
     """
 
     name: str
-    target: Target
     has_values: bool  # what it computes can be read; false of device meta, which knows shapes and dtypes alone
+    holds_all: bool  # values of all dtypes, also of those that WGSL lacks
     has_clock: bool  # it can tell how long a step took
     lock: Any  # re-entrant; held in every call, and not while a read waits
-    generation: int
+
+    @property
+    def target(self) -> Target:
+        """What Programs for it are made of."""
+
+    @property
+    def generation(self) -> int: ...
 
     @property
     def is_gone(self) -> bool:
@@ -106,6 +112,7 @@ class Blocking:
     """A device for hosts where Python can always wait: its forms to await are done when they are called."""
 
     has_values = True
+    holds_all = True
 
     async def download_async(self: Device, buffer: Buffer, spec: Spec) -> bytes:
         return self.download(buffer, spec)
@@ -212,7 +219,7 @@ def check_possible(spec: Spec, device: Device) -> None:
         )
 
 
-def check_supported(dtype: DType, device: str) -> None:
-    """Raises DTypeError for a dtype that WGSL cannot hold."""
-    if dtype.compute is None:
-        raise unsupported(dtype, device)
+def check_supported(dtype: DType, device: Device) -> None:
+    """Raises DTypeError for a dtype that the device cannot hold."""
+    if dtype.compute is None and not device.holds_all:
+        raise unsupported(dtype, device.name)

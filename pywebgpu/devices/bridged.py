@@ -114,6 +114,7 @@ class BridgedDevice:
     """The adapter that the browser, or Dawn, offers. Contexts are objects: several live side by side."""
 
     has_values = True
+    holds_all = False
 
     def __init__(self, bridge: JsProxy, index: int = 0) -> None:
         self.name = f"webgpu:{index}" if index else "webgpu"
@@ -244,7 +245,7 @@ class BridgedDevice:
     # Data
 
     def upload(self, data: Bytes, spec: Spec) -> Buffer:
-        check_supported(spec.dtype, self.name)
+        check_supported(spec.dtype, self)
         self._check_open()
         check_room(spec, self)
         content = memoryview(transcode.stored(data, spec.dtype)).cast("B")
@@ -260,7 +261,7 @@ class BridgedDevice:
         return buffer
 
     def zeros(self, spec: Spec) -> Buffer:
-        check_supported(spec.dtype, self.name)
+        check_supported(spec.dtype, self)
         self._check_open()
         check_room(spec, self)
         nbytes = spec.dtype.format.room(prod(spec.shape))

@@ -64,6 +64,8 @@ WANTED_LIMITS = (
 class NativeDevice(Blocking, Counting):
     """One wgpu device. Contexts are objects: several live side by side."""
 
+    holds_all = False
+
     def __init__(self, index: int = 0) -> None:
         super().__init__()
         self.name = f"webgpu:{index}" if index else "webgpu"
@@ -154,7 +156,7 @@ class NativeDevice(Blocking, Counting):
     # Data
 
     def upload(self, data: Bytes, spec: Spec) -> Buffer:
-        check_supported(spec.dtype, self.name)
+        check_supported(spec.dtype, self)
         self._check_open()
         check_room(spec, self)
         content = memoryview(_stored(data, spec.dtype))
@@ -172,7 +174,7 @@ class NativeDevice(Blocking, Counting):
         return buffer
 
     def zeros(self, spec: Spec) -> Buffer:
-        check_supported(spec.dtype, self.name)
+        check_supported(spec.dtype, self)
         self._check_open()
         check_room(spec, self)
         with interrupts.held(), self.lock:

@@ -28,6 +28,7 @@ class NullDevice(Blocking, Counting):
     """Counts what a WebGPU device would do. `loaded` holds every Program that it was given."""
 
     name = "null"
+    holds_all = False
     generation = 0
     is_gone = False
 
@@ -48,7 +49,7 @@ class NullDevice(Blocking, Counting):
         self._counters["scratch_bytes"] = 0
 
     def upload(self, data: Bytes, spec: Spec) -> Buffer:
-        check_supported(spec.dtype, self.name)
+        check_supported(spec.dtype, self)
         with self.lock:
             return self._new(spec)
 

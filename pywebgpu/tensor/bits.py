@@ -114,8 +114,7 @@ def hash_tensor(
     if mode != 0:
         raise RuntimeError(f"hash_tensor: Unknown mode {mode}; 0 is exclusive or")
     device = input._storage.device
-    if device.target.wgsl:
-        check_supported(dtypes.uint64, device.name)
+    check_supported(dtypes.uint64, device)
     values: Tensor = input.detach()
     values = values.double() if input.dtype.is_floating_point else values.long()
     axes = shapes.axes(dim, input.ndim) if dim != () else tuple(range(input.ndim))

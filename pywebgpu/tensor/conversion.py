@@ -65,15 +65,14 @@ class ConversionMethods(InplaceMethods):
             return plain._formatted(options["memory_format"], is_new=plain is not self)
         moved: ConversionMethods = self
         if dtype is not None and dtype is not self.dtype:
-            if self._storage.device.target.wgsl and device is None:
-                check_supported(dtype, self._storage.device.name)
+            if device is None:
+                check_supported(dtype, self._storage.device)
             if dtype.compute is not None or not self._storage.device.target.wgsl:
                 moved = self._new(pointwise.cast(self._node, dtype=dtype), self._storage.device)
         if device is not None and device is not self._storage.device:
             moved = transfer.transfer(moved, device)
         if dtype is not None and dtype is not moved.dtype:  # A dtype that only the target has.
-            if moved._storage.device.target.wgsl:
-                check_supported(dtype, moved._storage.device.name)
+            check_supported(dtype, moved._storage.device)
             moved = self._new(pointwise.cast(moved._node, dtype=dtype), moved._storage.device)
         if moved is self:
             return self.clone() if copy else moved  # type: ignore[return-value]
@@ -286,8 +285,7 @@ class ConversionMethods(InplaceMethods):
         """A tensor of one number, with this one's dtype and device unless others are given."""
         opened = self._storage.device if device is None else devices.open_device(device)
         spec = Spec(as_tuple((size,)), dtype or self.dtype)
-        if opened.target.wgsl:
-            check_supported(spec.dtype, opened.name)
+        check_supported(spec.dtype, opened)
         check_room(spec, opened)
         made = self._new(creation.full(fill_value, spec.shape, spec.dtype), opened)
         return made.requires_grad_() if options.get("requires_grad") else made

@@ -58,8 +58,7 @@ class FactoryOptions:
             kinds = (self.dtype.title, self.out.dtype.title), (self.device.name, self.out.device)
             what, pair = ("dtype", kinds[0]) if self.dtype is not dtype else ("device", kinds[1])
             raise RuntimeError(f"{what} {pair[0]} does not match {what} of out parameter ({pair[1]})")
-        if self.device.target.wgsl:
-            check_supported(self.dtype, self.device.name)
+        check_supported(self.dtype, self.device)
 
     def tensor(self, node: Node) -> Tensor:
         """The tensor of a node, as the options want it. Raises DeviceError for what the device could not hold."""
@@ -127,6 +126,4 @@ def number(value: object) -> Number:
 
 
 def check_dtype(dtype: DType, device: DeviceLike) -> None:
-    opened = devices.open_device(device)
-    if opened.target.wgsl:
-        check_supported(dtype, opened.name)
+    check_supported(dtype, devices.open_device(device))

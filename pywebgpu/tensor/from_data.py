@@ -41,8 +41,7 @@ def from_bytes(data: Buffer, dtype: DType, shape: Sequence[int], device: Device)
 
     The range of whole numbers is noted, so that using them as row numbers needs no check on the device.
     """
-    if device.target.wgsl:
-        check_supported(dtype, device.name)
+    check_supported(dtype, device)
     count = prod(shape)
     view = memoryview(data).cast("B") if count else memoryview(b"")
     if view.nbytes != count * dtype.itemsize:
@@ -89,8 +88,8 @@ def from_array(data: Array, dtype: DType | None, device: Device) -> Node:
     Raises: TypeError for a dtype that is not known here.
     """
     name = str(data.dtype)
-    own = dtypes.BY_NAME.get(name)
-    if own in DOUBLES and dtype not in DOUBLES and device.target.wgsl and (dtype is None or dtype.part or not own.part):
+    own, is_held = dtypes.BY_NAME.get(name), dtype in DOUBLES or device.holds_all
+    if own in DOUBLES and not is_held and (dtype is None or dtype.part or not own.part):
         wanted = dtype or _held(own, device)
         name = "float32" if wanted is dtypes.bfloat16 else wanted.name
         import numpy as np
@@ -104,7 +103,7 @@ def from_array(data: Array, dtype: DType | None, device: Device) -> Node:
 
 def _held(dtype: DType, device: Device) -> DType:
     """The dtype that data of NumPy's takes where none is given. Says once that float64 becomes float32."""
-    if dtype not in DOUBLES or not device.target.wgsl:
+    if dtype not in DOUBLES or device.holds_all:
         return dtype
     if not _told:
         _told.append(device.name)

@@ -57,8 +57,7 @@ def _move(node: Node, source: Device, target: Device) -> Node:
 
 def _leaving(node: Node, source: Device, target: Device) -> Storage:
     """The value to read. Raises TypeError for a dtype that the target lacks."""
-    if target.target.wgsl:
-        check_supported(node.spec.dtype, target.name)
+    check_supported(node.spec.dtype, target)
     return Storage(node if node.buffer is not None else pointwise.copy(node), source)
 
 

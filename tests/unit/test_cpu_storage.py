@@ -1,5 +1,6 @@
 """Device cpu without NumPy holds values; it computes with them once NumPy was installed, also with that of Pyodide."""
 
+from collections.abc import Callable
 from operator import methodcaller
 from typing import Any
 
@@ -9,12 +10,25 @@ import pytest
 import pywebgpu as torch
 from pywebgpu import devices
 from pywebgpu.devices import cpu_functions, cpu_storage
+from pywebgpu.errors import DeviceError
 from pywebgpu.linalg import factorization
+
+
+def no_gpu(open_device: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, on a machine that has no GPU."""
+
+    def opened(name: Any = None) -> Any:
+        if str(name).startswith("webgpu"):
+            raise DeviceError("no adapter")
+        return open_device(name)
+
+    return opened
 
 
 def test_it_computes_once_numpy_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(devices._open, "cpu:0", cpu_storage.open_device())
     monkeypatch.setattr(cpu_storage, "find_spec", lambda name: None)
+    monkeypatch.setattr(devices, "open_device", no_gpu(devices.open_device))
     x = torch.tensor([1.0, 2.0, 3.0], device="cpu")
     assert x.tolist() == [1, 2, 3]
     with pytest.raises(RuntimeError, match="install NumPy"):
