@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn, Self
@@ -259,7 +260,16 @@ def _are_hooked(own: dict[str, Any]) -> bool:
     for kind in CALL_HOOKS:
         if own.get(kind):
             return True
-    return any(everywhere.values())
+    return any(hooks_everywhere().values())
+
+
+def hooks_everywhere() -> dict[str, dict[int, Any]]:
+    """The hooks of every module, by kind: those of a dict, too, that a program assigned to PyTorch's name of them."""
+    own = globals()
+    for kind in CALL_HOOKS:
+        if f"_global{kind}" in own:
+            everywhere[kind[1:]] = own.pop(f"_global{kind}")
+    return everywhere
 
 
 def _indented(text: str) -> str:
@@ -296,6 +306,12 @@ def __getattr__(name: str) -> object:
         return getattr(import_module("pywebgpu.nn.hooks"), name)
     if name == "_EXTRA_STATE_KEY_SUFFIX":
         return EXTRA
+    kind = name.removeprefix("_global_").removesuffix("_always_called")
+    if kind != name and f"_{kind}" in CALL_HOOKS:
+        hooks = hooks_everywhere().setdefault(kind, OrderedDict())
+        if not name.endswith("_always_called"):
+            return hooks
+        return OrderedDict((number, True) for number, entry in hooks.items() if entry[-1])
     kind = name.removeprefix("_global_").removesuffix("_registration_hooks")
     if kind in ("buffer", "module", "parameter"):
         return registering.setdefault(kind, {})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
@@ -41,9 +42,18 @@ class StateDict(ModuleTree):
 
     def register_state_dict_post_hook(self, hook: Callable[..., object]) -> RemovableHandle:
         """hook(module, state_dict, prefix, metadata) after this module wrote itself into a state dict."""
+        with contextlib.suppress(AttributeError):  # A method of an object has no attributes of its own.
+            hook._from_public_api = True  # type: ignore[attr-defined]  # It must return None.
         return RemovableHandle(self._state_dict_hooks, hook)
 
-    _register_state_dict_hook = register_state_dict_post_hook
+    def _register_state_dict_hook(self, hook: Callable[..., object]) -> RemovableHandle:
+        """As register_state_dict_post_hook; what it returns, if not None, is the state dict of the module asked."""
+        if getattr(hook, "_from_public_api", False):
+            raise RuntimeError(
+                "Cannot register the same function as the state dict post hook that was previously registered via "
+                "register_state_dict_post_hook"
+            )
+        return RemovableHandle(self._state_dict_hooks, hook)
 
     def register_state_dict_pre_hook(self, hook: Callable[..., object]) -> RemovableHandle:
         """hook(module, prefix, keep_vars) before this module writes itself into a state dict."""
@@ -95,8 +105,12 @@ class StateDict(ModuleTree):
             if module is not None:
                 module.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
         for hook in self._hooks_of_kind("_state_dict_hooks"):
-            hook(self, destination, prefix, metadata)
-        return destination
+            result: Any = hook(self, destination, prefix, metadata)
+            if result is not None:
+                if getattr(hook, "_from_public_api", False):
+                    raise RuntimeError("state_dict post-hook must return None")
+                destination = result
+        return destination  # type: ignore[return-value]  # It was made above.
 
     def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
         for name, tensor in self._persistent_tensors():

@@ -6,6 +6,7 @@ A class of its own because the rest of Module (calls, hooks, conversion, state d
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pywebgpu.nn.parameter import Buffer, Parameter
@@ -130,6 +131,8 @@ class ModuleTree:
                 return held[name]
         if name in own.get("_computed_tensors", ()):
             return own["_computed_tensors"][name].compute_weight(self)
+        if name.endswith(("_with_kwargs", "_always_called")) and name.startswith("_forward_"):
+            return import_module("pywebgpu.nn.hooks").marked(self, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _hooks_of_kind(self, name: str) -> list[Any]:

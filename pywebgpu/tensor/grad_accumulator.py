@@ -177,18 +177,28 @@ def _fitting(hook: Hook, changed: object, grad: Node) -> Node:
 
 
 class RemovableHandle:
-    """Takes a hook back by `remove()`."""
+    """Takes a hook back by `remove()`, or at the end of a block."""
 
-    __slots__ = ("_hooks", "_number")
+    __slots__ = ("_hooks", "id")
 
     def __init__(self, hooks: dict[int, Hook], hook: Hook) -> None:
-        self._hooks, self._number = hooks, max(hooks, default=-1) + 1
-        hooks[self._number] = hook
+        self._hooks, self.id = hooks, max(hooks, default=-1) + 1
+        hooks[self.id] = hook
         capture_state.changes += 1
 
+    def hooks_dict_ref(self) -> dict[int, Hook]:
+        """The hooks among which it is."""
+        return self._hooks
+
     def remove(self) -> None:
-        self._hooks.pop(self._number, None)
+        self._hooks.pop(self.id, None)
         capture_state.changes += 1
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.remove()
 
 
 def wrap(device: Device, make: Callable[[Node, Device], Tensor]) -> Callable[[Node], Tensor]:
