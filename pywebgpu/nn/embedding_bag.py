@@ -37,6 +37,8 @@ class EmbeddingBag(Module):
         dtype: DType | None = None,
     ) -> None:
         super().__init__()
+        if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
+            raise AssertionError("padding_idx must be within num_embeddings")
         table = Embedding(
             num_embeddings, embedding_dim, padding_idx, max_norm, norm_type, _weight=_weight, device=device, dtype=dtype
         )

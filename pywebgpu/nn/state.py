@@ -110,7 +110,7 @@ class StateDict(ModuleTree):
                 if getattr(hook, "_from_public_api", False):
                     raise RuntimeError("state_dict post-hook must return None")
                 destination = result
-        return destination  # type: ignore[return-value]  # It was made above.
+        return destination
 
     def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
         for name, tensor in self._persistent_tensors():

@@ -49,6 +49,10 @@ for mode in ("sum", "mean", "max"):
     case(f"embedding_bag_{mode}", fn, NUMBERS, distinct(6, 3), OFFSETS)
     fn = functional("embedding_bag", mode=mode, padding_idx=1)
     case(f"embedding_bag_rows_{mode}", fn, integers(3, 4, low=0, high=6), distinct(6, 3))
+fn = lambda torch, x, w, o: torch.nn.functional.embedding_bag(x.int(), w, o, padding_idx=2, mode="mean")  # noqa: E731
+case("embedding_bag_of_int32", fn, NUMBERS, distinct(6, 3), OFFSETS)
+fn = lambda torch, x, w, o: torch.nn.functional.embedding_bag(x, w, o.int(), padding_idx=2, include_last_offset=True)  # noqa: E731
+case("embedding_bag_behind_the_last_offset", fn, NUMBERS, distinct(6, 3), OFFSETS)
 case(
     "embedding_bag_weighted",
     lambda torch, x, w, o, p: torch.nn.functional.embedding_bag(x, w, o, mode="sum", per_sample_weights=p),

@@ -51,7 +51,7 @@ def embedding(
         )
     if max_norm is not None:
         with _modes.no_grad():
-            rows = input.reshape(-1)
+            rows = input.reshape(-1).long()
             found = _apply(_embedding.embedding, rows, weight)
             norm = found.norm(norm_type, dim=-1, keepdim=True)
             scale = (max_norm / (norm + 1e-7)).where(norm > max_norm, norm * 0 + 1)

@@ -4,8 +4,10 @@ import importlib as _importlib
 from collections.abc import Sequence as _Sequence
 
 from pywebgpu import dtypes as _dtypes
+from pywebgpu.composites import bounds as _bounds
 from pywebgpu.composites import embedding as _embedding
 from pywebgpu.nn.functional import rows as _rows
+from pywebgpu.step_capture.capture import capture_state as _capture_state
 from pywebgpu.tensor import create as _create
 from pywebgpu.tensor import dispatch as _dispatch
 from pywebgpu.tensor import functions as _functions
@@ -15,6 +17,7 @@ from pywebgpu.tensor.apply import apply as _apply
 from pywebgpu.tensor.apply import aten as _aten
 
 _T = _tensor.Tensor
+_OUTSIDE = "Expected idx >= 0 && idx < num_embeddings but found idx to be {index} of {size} rows"
 _NEVER = -1e30  # the logarithm of what cannot be; infinities would make NaN of gradients
 
 
@@ -39,7 +42,8 @@ def embedding_bag(
         raise NotImplementedError(f"embedding_bag: per_sample_weights was not None, which mode={mode!r} does not take")
     if per_sample_weights is not None and per_sample_weights.shape != input.shape:
         raise ValueError(
-            f"embedding_bag: If per_sample_weights is given, it must have input's shape {list(input.shape)}"
+            f"embedding_bag: If per_sample_weights ({list(per_sample_weights.shape)}) is not None, then it must have "
+            f"the same shape as the input ({list(input.shape)})"
         )
     for name, numbers in (("indices", input), ("offsets", offsets)):
         if numbers is not None and numbers.dtype not in (_dtypes.int32, _dtypes.int64):
@@ -47,12 +51,20 @@ def embedding_bag(
                 f"Expected tensor for argument #1 '{name}' to have one of the following scalar types: Long, Int; "
                 f"but got torch.{numbers.dtype.title}Tensor instead (while checking arguments for embedding_bag)"
             )
+    if weight.ndim != 2:
+        raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.ndim}")
+    if per_sample_weights is not None and per_sample_weights.dtype is not weight.dtype:
+        raise RuntimeError(
+            "Expected tensor for argument #1 'weight' to have the same type as tensor for argument #1 "
+            f"'per_sample_weights'; but type {weight.type()} does not equal {per_sample_weights.type()} (while "
+            "checking arguments for embedding_bag)"
+        )
     rows = weight.shape[0]
     if padding_idx is not None and not -rows <= padding_idx < rows:
         raise RuntimeError(
             f"padding_idx must be within the number of embeddings, -{rows} through {rows - 1}, but got {padding_idx}"
         )
-    where = input.device
+    where, wide = input.device, weight.dtype is _dtypes.float64
     if input.ndim == 2:
         if offsets is not None:
             raise ValueError("if input is 2D, then offsets has to be None, as input is treated as a mini-batch of rows")
@@ -64,17 +76,19 @@ def embedding_bag(
         if include_last_offset and not offsets.shape[0]:
             raise RuntimeError("include_last_offset: number of offset should be at least 1")
         n_bags = offsets.shape[0] - (1 if include_last_offset else 0)
-        offsets = _apply(_embedding.offsets, offsets, length=input.shape[0])
+        offsets = _checked_offsets(offsets, input.shape[0]).long()
         at = _create.arange(input.shape[0], device=where)
         bag = _sorting.searchsorted(offsets[:n_bags], at, right=True) - 1
     else:
         raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}")
     numbers = input.reshape(-1).long()
-    found: _T = _rows.embedding(numbers, weight, None, max_norm, norm_type, scale_grad_by_freq, sparse)
+    numbers = _apply(_bounds.checked, numbers, rows, wrap=False, text=_OUTSIDE)
+    found: _T = _rows.embedding(numbers, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
     kept = numbers == numbers
     if padding_idx is not None:
         kept = numbers != padding_idx % rows
-    if include_last_offset and offsets is not None and mode != "max":  # Of maxima, torch's last one goes on to the end.
+    if include_last_offset and offsets is not None and mode != "max" and padding_idx is None and not wide:
+        # What lies behind the last offset is part of the last bag where torch has no kernel of its own for the case.
         kept = kept & (at < offsets[-1])
     if per_sample_weights is not None:
         found = found * per_sample_weights.reshape(-1, 1)
@@ -89,6 +103,22 @@ def embedding_bag(
         counts = weight.new_zeros(n_bags).index_add(0, bag, counted)
         total = total / counts.clamp(min=1).unsqueeze(1)
     return total
+
+
+def _checked_offsets(offsets: _T, length: int) -> _T:
+    """The offsets. Those of device cpu are looked at, as in torch; wrong ones of others are an error of a read."""
+    if offsets.device.type == "cpu" and _capture_state.capture is None and offsets.numel():
+        first, last = offsets[0].item(), offsets[-1].item()
+        if first:
+            raise RuntimeError(
+                "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. "
+                f"However, got {first}"
+            )
+        if last > length:
+            raise RuntimeError(
+                f"offsets[-1] can not be greater than input's length {length} but got offsets[-1] of {last}"
+            )
+    return _apply(_embedding.offsets, offsets, length=length)
 
 
 @_aten("multilabel_margin_loss")
