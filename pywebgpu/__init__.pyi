@@ -128,7 +128,23 @@ from pywebgpu.nn.functional import triplet_margin_loss as triplet_margin_loss
 from pywebgpu.signal.windows import kaiser_window as kaiser_window
 from pywebgpu.sparse import sparse_coo_tensor as sparse_coo_tensor
 from pywebgpu.sparse import spmm as spmm
-from pywebgpu.sparse.csr import sparse_csr_tensor as sparse_csr_tensor
+from pywebgpu.sparse.compressed import _sparse_bsc_tensor_unsafe as _sparse_bsc_tensor_unsafe
+from pywebgpu.sparse.compressed import _sparse_bsr_tensor_unsafe as _sparse_bsr_tensor_unsafe
+from pywebgpu.sparse.compressed import _sparse_compressed_tensor_unsafe as _sparse_compressed_tensor_unsafe
+from pywebgpu.sparse.compressed import _sparse_csc_tensor_unsafe as _sparse_csc_tensor_unsafe
+from pywebgpu.sparse.compressed import _sparse_csr_tensor_unsafe as _sparse_csr_tensor_unsafe
+from pywebgpu.sparse.compressed import _validate_compressed_sparse_indices as _validate_compressed_sparse_indices
+from pywebgpu.sparse.compressed import _validate_sparse_bsc_tensor_args as _validate_sparse_bsc_tensor_args
+from pywebgpu.sparse.compressed import _validate_sparse_bsr_tensor_args as _validate_sparse_bsr_tensor_args
+from pywebgpu.sparse.compressed import _validate_sparse_compressed_tensor_args as _validate_sparse_compressed_tensor_args
+from pywebgpu.sparse.compressed import _validate_sparse_csc_tensor_args as _validate_sparse_csc_tensor_args
+from pywebgpu.sparse.compressed import _validate_sparse_csr_tensor_args as _validate_sparse_csr_tensor_args
+from pywebgpu.sparse.compressed import sparse_bsc_tensor as sparse_bsc_tensor
+from pywebgpu.sparse.compressed import sparse_bsr_tensor as sparse_bsr_tensor
+from pywebgpu.sparse.compressed import sparse_compressed_tensor as sparse_compressed_tensor
+from pywebgpu.sparse.compressed import sparse_csc_tensor as sparse_csc_tensor
+from pywebgpu.sparse.compressed import sparse_csr_tensor as sparse_csr_tensor
+from pywebgpu.sparse.invariants import _validate_sparse_coo_tensor_args as _validate_sparse_coo_tensor_args
 from pywebgpu.special import polygamma as polygamma
 from pywebgpu.step_capture.free_number import Number
 from pywebgpu.step_capture.function import capture as capture

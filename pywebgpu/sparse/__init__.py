@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from pywebgpu import devices, dtypes
+from pywebgpu.dtypes import Kind
 from pywebgpu.errors import ShapeError
+from pywebgpu.ir.graph import used
 from pywebgpu.ops import pointwise
 from pywebgpu.sparse import invariants
 from pywebgpu.sparse.invariants import check_sparse_tensor_invariants as check_sparse_tensor_invariants
@@ -25,15 +27,16 @@ from pywebgpu.tensor.tensor import Tensor
 if TYPE_CHECKING:
     from pywebgpu.devices.base import Device
     from pywebgpu.dtypes import DType
-    from pywebgpu.ir.graph import RowsNode
+    from pywebgpu.ir.graph import Node, RowsNode
     from pywebgpu.runtime.storage import Storage
     from pywebgpu.tensor.factory_options import DeviceLike
     from pywebgpu.tensor.types import Operand
 
 Axes = int | Sequence[int] | None
 ZERO_STAYS = (
-    "abs asin asinh atan atanh ceil erf erfinv expm1 floor frac log1p neg relu round sgn sign sin sinh sqrt square tan "
-    "tanh trunc"
+    "abs absolute angle arcsin arcsinh arctan arctanh asin asinh atan atanh ceil conj conj_physical deg2rad erf erfinv "
+    "expm1 fix floor frac isinf isnan isneginf isposinf log1p nan_to_num neg negative positive rad2deg relu round sgn "
+    "sign signbit sin sinh sqrt square tan tanh trunc"
 )
 
 
@@ -41,7 +44,11 @@ class SparseTensor(Tensor):
     """Values at coordinates, and zeros elsewhere. `indices` are (axes, count), `values` (count, *dense axes)."""
 
     __slots__ = ()
-    __torch_function__ = staticmethod(dispatch.disabled)
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """A function of sparse tensors: the method of its name, a rule, or that of the dense tensor."""
+        return import_module("pywebgpu.sparse.rules").call(func, types, args, kwargs or {})
 
     @property
     def _storage(self) -> Storage:  # type: ignore[override]
@@ -66,7 +73,7 @@ class SparseTensor(Tensor):
     def requires_grad(self, value: bool) -> None:
         self.requires_grad_(value)
 
-    def requires_grad_(self, requires_grad: bool = True) -> SparseTensor:
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
         """Has a gradient flow to the values."""
         self._values().requires_grad_(requires_grad)
         return self
@@ -132,8 +139,8 @@ class SparseTensor(Tensor):
         dense = self.__dict__.get("_dense")
         if dense is None:
             values, count = self._values(), self.sparse_dim()
-            zeros = values.new_zeros((prod(self.shape[:count]), *self.shape[count:]))
-            dense = self.__dict__["_dense"] = zeros.index_add(0, self._flat(), values).reshape(self.shape).clone()
+            total = _added(values, self._flat(), prod(self.shape[:count]))
+            dense = self.__dict__["_dense"] = total.reshape(self.shape).clone()
         return dense if dtype is None else dense.to(dtype)
 
     def coalesce(self) -> SparseTensor:
@@ -142,21 +149,30 @@ class SparseTensor(Tensor):
             return self
         flat, inverse = self._flat().unique(return_inverse=True)
         values = self._values()
-        summed = values.new_zeros((flat.shape[0], *values.shape[1:])).index_add(0, inverse, values)
+        summed = _added(values, inverse, flat.shape[0])
         rows = []
         for size in reversed(self.shape[: self.sparse_dim()]):
-            rows.append(flat % size)
-            flat = flat.div(size, rounding_mode="floor")
-        return _made(functions.stack(rows[::-1]), summed, self.shape, is_coalesced=True)
+            rows.append(flat % max(size, 1))
+            flat = flat.div(max(size, 1), rounding_mode="floor")
+        at = functions.stack(rows[::-1]) if rows else self._indices()[:, : flat.shape[0]]
+        return made(at, summed, self.shape, is_coalesced=True)
+
+    def _coalesced_(self, coalesced: bool) -> SparseTensor:
+        """Says whether each coordinate is there once, in order."""
+        self.__dict__["_is_coalesced"] = coalesced
+        return self
+
+    def _as_coo(self) -> SparseTensor:
+        return self
 
     def _like(self, values: Tensor) -> SparseTensor:
-        return _made(self._indices(), values, self.shape, is_coalesced=self.is_coalesced())
+        return made(self._indices(), values, self.shape, is_coalesced=self.is_coalesced())
 
     def to(self, *args: Any, **options: Any) -> SparseTensor:
         """The same on another device, or in another dtype."""
         values = self._values().to(*args, **options)
         at = self._indices().to(values.device)
-        return _made(at, values, self.shape, is_coalesced=self.is_coalesced())
+        return made(at, values, self.shape, is_coalesced=self.is_coalesced())
 
     def type_as(self, other: TensorBase) -> SparseTensor:
         return self.to(device=other.device, dtype=other.dtype)
@@ -183,17 +199,41 @@ class SparseTensor(Tensor):
         """The matrix with its axes exchanged."""
         return self.transpose(0, 1)
 
+    def select(self, dim: int, index: int) -> Tensor:
+        """What has one index along an axis; sparse while a sparse axis is left."""
+        (dim,), count = _axes(dim, self.ndim), self.sparse_dim()
+        size, shape = self.shape[dim], [*self.shape[:dim], *self.shape[dim + 1 :]]
+        if not -size <= index < size:
+            raise IndexError(f"select(): index {index} out of range for tensor of size {list(self.shape)} at dim {dim}")
+        if dim >= count:
+            return made(self._indices(), self._values().select(dim - count + 1, index), shape)
+        own = self.coalesce()
+        at, is_there = own._indices(), own._indices()[dim] == index % size
+        if count == 1:
+            return own._values()[is_there].sum(0)
+        left = functions.stack([at[axis] for axis in range(count) if axis != dim])
+        return made(left[:, is_there], own._values()[is_there], shape, is_coalesced=True)
+
+    select_copy = select
+
     def transpose(self, dim0: int, dim1: int) -> SparseTensor:
-        """Two sparse axes exchanged."""
-        order = list(range(self.sparse_dim()))
+        """Two sparse axes exchanged, or two dense ones."""
+        count, (dim0, dim1) = self.sparse_dim(), _axes((dim0, dim1), self.ndim)
+        if min(dim0, dim1) >= count:
+            sizes = list(self.shape)
+            sizes[dim0], sizes[dim1] = sizes[dim1], sizes[dim0]
+            values = self._values().transpose(dim0 - count + 1, dim1 - count + 1)
+            return made(self._indices(), values, sizes, is_coalesced=self.is_coalesced())
+        order = list(range(count))
         order[dim0], order[dim1] = order[dim1], order[dim0]
         shape = [self.shape[axis] for axis in order] + list(self.shape[len(order) :])
-        return _made(functions.stack([self._indices()[axis] for axis in order]), self._values(), shape)
+        return made(functions.stack([self._indices()[axis] for axis in order]), self._values(), shape)
 
     T = property(lambda self: self.t())
 
-    def to_sparse(self, *args: object, **options: object) -> SparseTensor:
-        return self
+    def to_sparse(self, sparse_dim: int | None = None, **options: Any) -> SparseTensor:
+        """The same in another layout."""
+        return import_module("pywebgpu.sparse.compressed").converted(self, sparse_dim, **options)  # type: ignore[no-any-return]
 
     def matmul(self, other: Tensor) -> Tensor:
         return mm(self, other)
@@ -215,45 +255,69 @@ class SparseTensor(Tensor):
     div = __truediv__  # type: ignore[assignment]
 
     def _each(self, name: str, other: object) -> SparseTensor:
+        own = self
         if isinstance(other, Tensor) and other.ndim:
-            if isinstance(other, SparseTensor):
-                other = other.to_dense()
-            own = self.coalesce()
-            other = other.expand(own.shape)[tuple(own._indices())]
-            return own._like(getattr(own._values(), name)(other))
-        return self._like(getattr(self._values(), name)(other))
+            own = self.coalesce() if self.layout is closed_types.sparse_coo else self
+            other = _picked(other.to_dense().expand(own.shape), own)
+        return own._like(getattr(own._values(), name)(other))
 
     def __neg__(self) -> SparseTensor:
         return self._like(-self._values())
 
-    def __add__(self, other: Operand) -> Tensor:
-        """Sparse where both are."""
+    def __add__(self, other: Operand, *, alpha: Any = 1) -> Tensor:
+        """Sparse where both are, in the layout of the first."""
         if not isinstance(other, SparseTensor):
-            return self.to_dense() + other
-        at = functions.cat([self._indices(), other._indices()], 1)
-        return _made(at, functions.cat([self._values(), other._values()]), self.shape)
+            return self.to_dense().add(other, alpha=alpha)
+        if self.shape != other.shape:
+            raise ShapeError(f"add: expected sizes of both to be the same, but {self.shape} != {other.shape}")
+        a, b = self._as_coo(), other._as_coo()
+        right = b._values() if alpha == 1 else b._values() * alpha
+        kind = functions.result_type(a._values(), right)
+        at = functions.cat([a._indices(), b._indices()], 1)
+        both = made(at, functions.cat([a._values().to(kind), right.to(kind)]), self.shape)
+        return both if self.layout is closed_types.sparse_coo else both.to_sparse(**self._layout_options())
+
+    def _layout_options(self) -> dict[str, Any]:
+        """What makes another tensor of this one's layout."""
+        return {"layout": self.layout}
 
     add = __add__  # type: ignore[assignment]
 
     def __radd__(self, other: Operand) -> Tensor:
         return self.to_dense() + other
 
-    def __sub__(self, other: Operand) -> Tensor:
-        given: Any = other
-        result: Tensor = self + -given
-        return result
+    def __sub__(self, other: Operand, *, alpha: Any = 1) -> Tensor:
+        own: Any = self  # Python's operator takes no alpha, the method does.
+        return own.__add__(other, alpha=-alpha)  # type: ignore[no-any-return]
 
     sub = __sub__  # type: ignore[assignment]
 
     def sum(self, dim: Axes = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
-        return sum(self, dim, dtype)
+        if dtype is None and self.dtype.kind is not Kind.FLOAT:
+            dtype = dtypes.int64
+        return sum(self, dim, dtype, keepdim=keepdim)
 
-    def _assign(self, node: object) -> SparseTensor:
-        raise NotImplementedError(
-            "a sparse tensor is not written in place here: make a new one of its indices and values"
-        )
+    def norm(self, p: Any = 2, dim: Axes = None, keepdim: bool = False, dtype: DType | None = None) -> Tensor:
+        """The norm of the values."""
+        if dim is not None and set(_axes(dim, self.ndim)) != set(range(self.ndim)):
+            raise RuntimeError("norm_sparse currently only supports full reductions")
+        return self._as_coo().coalesce()._values().norm(p, dtype=dtype)
 
-    def _become(self, made: Tensor) -> SparseTensor:
+    def sparse_mask(self, mask: SparseTensor) -> SparseTensor:
+        """Its values at the coordinates of another."""
+        return sparse_mask(self.to_dense(), mask)
+
+    def _assign(self, node: Node) -> Self:
+        """A write in place, which is computed of the dense tensor: what is not at a coordinate has to stay 0."""
+        dense = Tensor._new(node, self._values()._storage.device)
+        result = sparse_mask(dense, self.coalesce() if self.layout is closed_types.sparse_coo else self)
+        if int(dense.count_nonzero()) != int(result._values().count_nonzero()):
+            raise NotImplementedError(
+                "a sparse tensor gets no new coordinates in place here: make a new one of its indices and values"
+            )
+        return self._become(result)
+
+    def _become(self, made: Tensor) -> Self:
         """Is what another is, in place."""
         if not isinstance(made, SparseTensor):
             raise NotImplementedError("a sparse tensor cannot become this in place: the result is dense")
@@ -261,36 +325,53 @@ class SparseTensor(Tensor):
         self.__dict__.update({name: value for name, value in made.__dict__.items() if name != "_dense"})
         return self
 
-    def zero_(self) -> SparseTensor:
-        """Has no values any more."""
-        return self._become(_made(self._indices()[:, :0], self._values()[:0], self.shape, is_coalesced=True))
+    def _take(self, result: Tensor) -> Self:
+        """Is a result in place, in its own dtype. Raises RuntimeError where that cannot hold it."""
+        if not functions.can_cast(result.dtype, self.dtype):
+            raise RuntimeError(
+                f"result type {result.dtype.title} can't be cast to the desired output type {self.dtype.title}"
+            )
+        is_wanted = self.requires_grad
+        self._become(result.to(self.dtype))
+        if is_wanted and not self.requires_grad:
+            self.requires_grad_()
+        return self
 
-    def copy_(self, src: Operand, non_blocking: bool = False) -> SparseTensor:
+    def zero_(self) -> Self:
+        """Has no values any more."""
+        return self._become(made(self._indices()[:, :0], self._values()[:0], self.shape, is_coalesced=True))
+
+    def copy_(self, src: Operand, non_blocking: bool = False) -> Self:
         """The coordinates and values of another sparse tensor."""
         given: Any = src
         return self._become(given.to(self.dtype) if isinstance(given, SparseTensor) else given)
 
-    def resize_as_(self, other: TensorBase) -> SparseTensor:
+    def resize_as_(self, other: TensorBase) -> Self:
         """Has the shape of another; its coordinates stay."""
-        return self._become(_made(self._indices(), self._values(), other.shape))
+        return self._become(made(self._indices(), self._values(), other.shape))
 
     def __repr__(self) -> str:
-        values = self._values()
-        parts = show.part(self._indices(), "indices=tensor(", 7), show.part(values, "values=tensor(", 7)
-        told = {"device": self.device.type != "cpu" and repr(str(self.device)), "size": tuple(self.shape)}
-        told |= {"nnz": self._nnz(), "dtype": not show.is_usual(self.dtype) and self.dtype}
-        told |= {"layout": self.layout, "requires_grad": values.requires_grad}
-        suffixes = [f"{name}={value}" for name, value in told.items() if value is not False]
-        return show.with_suffixes("tensor(" + ",\n       ".join(parts), suffixes, newline=True)
+        return shown(self, {"indices": self._indices(), "values": self._values()})
 
     def __deepcopy__(self, memo: dict[int, Any]) -> SparseTensor:
         return self.clone()
 
 
-def _on_values(name: str) -> Callable[[SparseTensor], SparseTensor]:
-    def method(self: SparseTensor) -> SparseTensor:
-        own = self.coalesce()
-        return own._like(getattr(own._values(), name)())
+def shown(tensor: SparseTensor, parts: dict[str, Tensor]) -> str:
+    """The text of a tensor that is made of parts."""
+    told = {"device": tensor.device.type != "cpu" and repr(str(tensor.device)), "size": tuple(tensor.shape)}
+    told |= {"nnz": tensor._nnz(), "dtype": not show.is_usual(tensor.dtype) and tensor.dtype}
+    told |= {"layout": tensor.layout, "requires_grad": tensor.requires_grad}
+    suffixes = [f"{name}={value}" for name, value in told.items() if value is not False]
+    texts = [show.part(part, f"{name}=tensor(", 7) for name, part in parts.items()]
+    is_newline = tensor.layout is closed_types.sparse_coo
+    return show.with_suffixes("tensor(" + ",\n       ".join(texts), suffixes, newline=is_newline)
+
+
+def _on_values(name: str) -> Callable[..., SparseTensor]:
+    def method(self: SparseTensor, *args: Any, **options: Any) -> SparseTensor:
+        own = self.coalesce() if self.layout is closed_types.sparse_coo else self
+        return own._like(getattr(own._values(), name)(*args, **options))
 
     method.__name__, method.__doc__ = name, f"{name} of the values: what is 0 stays 0."
     return method
@@ -298,7 +379,7 @@ def _on_values(name: str) -> Callable[[SparseTensor], SparseTensor]:
 
 def _in_place(name: str) -> Callable[..., SparseTensor]:
     def method(self: SparseTensor, *args: Any, **options: Any) -> SparseTensor:
-        return self._become(getattr(self, name)(*args, **options))
+        return self._take(getattr(self, name)(*args, **options))
 
     method.__name__, method.__doc__ = f"{name}_", f"{name}, of this tensor itself."
     return method
@@ -307,15 +388,24 @@ def _in_place(name: str) -> Callable[..., SparseTensor]:
 for _name in ZERO_STAYS.split():
     setattr(SparseTensor, _name, _on_values(_name))
 for _name in (*ZERO_STAYS.split(), "add", "sub", "mul", "div"):
-    setattr(SparseTensor, f"{_name}_", _in_place(_name))
+    if hasattr(Tensor, f"{_name}_"):
+        setattr(SparseTensor, f"{_name}_", _in_place(_name))
 
 
-def _made(indices: Tensor, values: Tensor, shape: Sequence[int], *, is_coalesced: bool = False) -> SparseTensor:
-    made = SparseTensor.__new__(SparseTensor)
-    made._path, made._base, made._accumulator, made._cached = (), None, None, None
-    made._flag, made._history, made._grad = False, None, None
-    made.__dict__.update(_at=indices, _held=values, _size=tuple(shape), _is_coalesced=is_coalesced)
-    return made
+def _added(values: Tensor, rows: Tensor, count: int) -> Tensor:
+    """Values at their rows; those of one row are added up."""
+    if values.dtype is dtypes.bool_:
+        return _added(values.to(dtypes.int32), rows, count) != 0
+    return values.new_zeros((count, *values.shape[1:])).index_add(0, rows, values)
+
+
+def made(indices: Tensor, values: Tensor, shape: Sequence[int], *, is_coalesced: bool = False) -> SparseTensor:
+    """A tensor of coordinates and values that fit."""
+    result = SparseTensor.__new__(SparseTensor)
+    result._path, result._base, result._accumulator, result._cached = (), None, None, None
+    result._flag, result._history, result._grad = False, None, None
+    result.__dict__.update(_at=indices, _held=values, _size=tuple(map(int, shape)), _is_coalesced=is_coalesced)
+    return result
 
 
 def of_rows(grad: RowsNode, device: Device) -> SparseTensor:
@@ -329,7 +419,7 @@ def of_rows(grad: RowsNode, device: Device) -> SparseTensor:
         indices.append(at)
         values.append(value)
     at, value = (parts[0] if len(parts) == 1 else functions.cat(parts) for parts in (indices, values))
-    return _made(at.unsqueeze(0), value, grad.spec.shape)
+    return made(at.unsqueeze(0), value, grad.spec.shape)
 
 
 def sparse_coo_tensor(
@@ -348,9 +438,14 @@ def sparse_coo_tensor(
     if values is None:  # An empty one, of a size.
         size = Size(indices if size is None else size)  # type: ignore[arg-type]
         count = len(size)
-        indices, values = create.zeros(count, 0, dtype=dtypes.int64, device=device), create.zeros(0, device=device)
+        indices = create.zeros(count, 0, dtype=dtypes.int64, device=device)
+        values = create.zeros(0, dtype=dtype, device=device)
     held = values if isinstance(values, Tensor) else create.tensor(values, device=device)
     held = held.to(device=device or held.device, dtype=dtype or held.dtype)
+    held = held.unsqueeze(0) if held.ndim == 0 else held
+    held = held.detach() if requires_grad else held
+    if used.overrides is None:
+        dispatch.start()  # From now on functions ask what they do with sparse tensors.
     at = (indices if isinstance(indices, Tensor) else create.tensor(indices, dtype=dtypes.int64)).to(held.device)
     if at.ndim == 1:
         at = at.unsqueeze(0)
@@ -367,8 +462,8 @@ def sparse_coo_tensor(
             f"{at.shape[0]}, dense_dim = {held.ndim - 1}"
         )
     invariants.check_coordinates(at, size, check_invariants)
-    made = _made(at.to(dtypes.int64), held, tuple(size), is_coalesced=bool(is_coalesced))
-    return made.requires_grad_() if requires_grad else made
+    result = made(at.to(dtypes.int64), held, tuple(size), is_coalesced=bool(is_coalesced))
+    return result.requires_grad_() if requires_grad else result
 
 
 def FloatTensor(indices: object, values: object, size: Sequence[int] | None = None) -> SparseTensor:
@@ -376,22 +471,41 @@ def FloatTensor(indices: object, values: object, size: Sequence[int] | None = No
     return sparse_coo_tensor(indices, values, size)
 
 
-def to_sparse(
-    tensor: Tensor, sparse_dim: int | None = None, *, layout: object = None, **options: object
-) -> SparseTensor:
-    """The elements that are not 0, whose coordinates are read."""
-    if layout is closed_types.sparse_csr:
-        return import_module("pywebgpu.sparse.csr").to_sparse_csr(tensor)  # type: ignore[no-any-return]
-    if layout not in (None, closed_types.sparse_coo):
-        raise NotImplementedError(
-            f"layout {layout} is not here: coordinates and values are (torch.sparse_coo), or rows (torch.sparse_csr)"
-        )
-    count = tensor.ndim if sparse_dim is None else int(sparse_dim)
+def to_sparse(tensor: Tensor, sparse_dim: int | None = None, **options: Any) -> SparseTensor:
+    """The elements that are not 0, whose coordinates are read; with layout= and blocksize= of another layout."""
+    return import_module("pywebgpu.sparse.compressed").converted(tensor, sparse_dim, **options)  # type: ignore[no-any-return]
+
+
+def coordinates(tensor: Tensor, count: int) -> SparseTensor:
+    """The elements of a dense tensor that are not 0, along its first axes."""
     mask = tensor != 0
     if count < tensor.ndim:
         mask = mask.flatten(count).any(-1)
     at = mask.nonzero().t()
-    return _made(at, tensor[tuple(at)], tensor.shape, is_coalesced=True)
+    return made(at, tensor[tuple(at)] if count else tensor[mask], tensor.shape, is_coalesced=True)
+
+
+def sparse_mask(tensor: Tensor, mask: Tensor) -> SparseTensor:
+    """The elements of a tensor at the coordinates of a sparse one, in its layout."""
+    if not isinstance(mask, SparseTensor):
+        raise RuntimeError("sparse_mask: expected mask to be a sparse tensor")
+    if tensor.shape != mask.shape:
+        raise ShapeError(
+            f"sparse_mask(): operands have incompatible sizes; self has size {list(tensor.shape)} but mask has size "
+            f"{list(mask.shape)}"
+        )
+    return mask._like(_picked(tensor.to_dense(), mask))
+
+
+def _picked(dense: Tensor, places: SparseTensor) -> Tensor:
+    """What a dense tensor has at the coordinates of a sparse one, in the shape of its values."""
+    at, shape = places._as_coo()._indices(), places._values().shape
+    return dense[tuple(at)].reshape(shape) if at.shape[0] else dense.expand(shape)
+
+
+def _axes(dim: Axes, ndim: int) -> list[int]:
+    axes = list(dim) if isinstance(dim, tuple | list) else [dim]
+    return [int(axis) % max(ndim, 1) for axis in axes]  # type: ignore[arg-type]
 
 
 def mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
@@ -399,7 +513,8 @@ def mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
     if not isinstance(mat1, SparseTensor):
         return mm(mat2.t(), mat1.t()).t() if isinstance(mat2, SparseTensor) else mat1.matmul(mat2)
     if isinstance(mat2, SparseTensor):
-        return to_sparse(mm(mat1, mat2.to_dense()))
+        return to_sparse(mm(mat1, mat2.to_dense()), **mat1._layout_options())
+    mat1 = mat1._as_coo()
     if mat1.ndim != 2 or mat1.dense_dim() or mat1.shape[1] != mat2.shape[0]:
         raise ShapeError(f"mat1 and mat2 shapes cannot be multiplied ({tuple(mat1.shape)} and {tuple(mat2.shape)})")
     if reduce is not None:
@@ -419,20 +534,27 @@ def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: fl
     return beta * mat + alpha * mm(mat1, mat2)
 
 
-def sum(input: SparseTensor, dim: Axes = None, dtype: DType | None = None) -> Tensor:
+def sum(input: SparseTensor, dim: Axes = None, dtype: DType | None = None, *, keepdim: bool = False) -> Tensor:
     """The sum, a number; or sparse along the axes that are left."""
-    held = input._values() if dtype is None else input._values().to(dtype)
+    coo = input._as_coo()
+    held = coo._values() if dtype is None else coo._values().to(dtype)
     if dim is None:
         return held.sum()
-    gone = {int(axis) % input.ndim for axis in (dim if isinstance(dim, tuple | list) else (dim,))}
-    count = input.sparse_dim()
+    gone = set(_axes(dim, input.ndim)) if dim not in ((), []) else set(range(input.ndim))
+    count = coo.sparse_dim()
     dense = [axis - count + 1 for axis in gone if axis >= count]
     kept = [axis for axis in range(count) if axis not in gone]
-    held = held.sum(dense) if dense else held
-    shape = [n for axis, n in enumerate(input.shape) if axis not in gone]
+    held = held.sum(dense, keepdim, dtype=dtype) if dense else held
+    shape = [1 if axis in gone else n for axis, n in enumerate(input.shape) if keepdim or axis not in gone]
     if not kept:
-        return held.sum(0)
-    return _made(functions.stack([input._indices()[axis] for axis in kept]), held, shape).coalesce()
+        total = held.sum(0, dtype=dtype)
+        return to_sparse(total.reshape(shape), count) if keepdim else total
+    at = coo._indices()
+    rows = [
+        at[axis] if axis in kept else create.zeros_like(at[axis]) for axis in range(count) if keepdim or axis in kept
+    ]
+    result = made(functions.stack(rows), held, shape).coalesce()
+    return result if input.layout is closed_types.sparse_coo else result.to_sparse(**input._layout_options())
 
 
 def softmax(input: SparseTensor, dim: int, *, dtype: DType | None = None) -> SparseTensor:
@@ -457,32 +579,36 @@ def _normalised(input: SparseTensor, dim: int, dtype: DType | None, *, is_log: b
     return own._like(moved - total.log() if is_log else moved.exp() / total)
 
 
-def coalesce(tensor: Tensor) -> SparseTensor:
-    raise RuntimeError("coalesce expected sparse coordinate tensor layout but got Strided")
+def _refusing(name: str, what: str) -> Callable[..., Any]:
+    """What a method of sparse tensors is to others."""
+
+    def refuse(tensor: Tensor, *args: Any) -> Any:
+        if isinstance(tensor, SparseTensor):  # Called by the class of all tensors.
+            return getattr(tensor, name)(*args)
+        raise RuntimeError(f"{name} expected sparse {what} layout but got Strided")
+
+    refuse.__name__ = refuse.__qualname__ = name
+    return refuse
 
 
-def indices(tensor: Tensor) -> Tensor:
-    raise RuntimeError("indices expected sparse coordinate tensor layout but got Strided")
-
-
-def values(tensor: Tensor) -> Tensor:
-    raise RuntimeError("values expected sparse tensor layout but got Strided")
-
-
-def is_coalesced(tensor: Tensor) -> bool:
-    raise RuntimeError("is_coalesced expected sparse coordinate tensor layout but got Strided")
+coalesce, indices, is_coalesced = (
+    _refusing(name, "coordinate tensor") for name in ("coalesce", "indices", "is_coalesced")
+)
+values = _refusing("values", "tensor")
 
 
 def sparse_dim(tensor: Tensor) -> int:
-    return 0
+    return tensor.sparse_dim() if isinstance(tensor, SparseTensor) else 0
 
 
 def dense_dim(tensor: Tensor) -> int:
-    return tensor.ndim
+    return tensor.dense_dim() if isinstance(tensor, SparseTensor) else tensor.ndim
 
 
 def to_dense(tensor: Tensor, dtype: DType | None = None, *, masked_grad: bool | None = None) -> Tensor:
     """The tensor itself: it is dense."""
+    if isinstance(tensor, SparseTensor):
+        return tensor.to_dense(dtype, masked_grad=masked_grad)
     return tensor if dtype is None else tensor.to(dtype)
 
 

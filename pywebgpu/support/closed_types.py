@@ -58,7 +58,9 @@ class MemoryFormat(Closed, title="torch.memory_format"):
 
 
 _LAYOUTS = ["strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged", "_mkldnn"]
-_KINDS = strided, sparse_coo, sparse_csr, *_ = [Layout._value(name=name) for name in _LAYOUTS]
+strided, sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc, *_ = _KINDS = [
+    Layout._value(name=name) for name in _LAYOUTS
+]
 _FORMATS = ["contiguous_format", "preserve_format", "channels_last", "channels_last_3d"]
 _ORDERS = contiguous_format, preserve_format, channels_last, channels_last_3d = [
     MemoryFormat._value(name=name) for name in _FORMATS

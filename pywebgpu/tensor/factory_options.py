@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from math import prod
 from operator import index
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from pywebgpu.dtypes import DType
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node
 from pywebgpu.step_capture.free_number import NUMBERS
+from pywebgpu.support.closed_types import strided
 from pywebgpu.support.shapes import Shape
 from pywebgpu.tensor import outputs
 from pywebgpu.tensor.base import TensorBase
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 DeviceLike = str | int | devices.device | None
 LARGE = 2**15  # Axes below it, as many as there are in practice, have fewer elements than anyone can count.
 MOST = 2**60 - 1  # elements, whose bytes are counted in 64 bits
-IGNORED = {"layout", "pin_memory", "names"}
+IGNORED = {"pin_memory", "names"}
 WITHOUT_OUT = ("_like", "_indices", "scalar_tensor")  # ends of names
 RANGES = {"arange", "linspace", "logspace", "range"}  # They fill an `out` of as many elements in any shape.
 
@@ -34,7 +36,7 @@ RANGES = {"arange", "linspace", "logspace", "range"}  # They fill an `out` of as
 class FactoryOptions:
     """What all functions here take by keyword: dtype, device, requires_grad, out; some more are accepted and unused."""
 
-    __slots__ = ("device", "dtype", "memory_format", "name", "out", "requires_grad", "source")
+    __slots__ = ("device", "dtype", "layout", "memory_format", "name", "out", "requires_grad", "source")
 
     def __init__(self, name: str, options: Made, dtype: DType | None = None, device: Device | None = None):
         given = options.pop("dtype", None)
@@ -46,6 +48,7 @@ class FactoryOptions:
                 raise TypeError(f"{name}() got an unexpected keyword argument 'out'")
             dtype, device = self.out.dtype, self.out._storage.device
         self.dtype: DType = dtypes.PYTHONS.get(given) or given or dtype or dtypes.default()
+        self.layout: object = options.pop("layout", None)
         wanted = options.pop("device", None)
         self.requires_grad: bool = options.pop("requires_grad", False)
         if not isinstance(self.dtype, DType):
@@ -64,6 +67,9 @@ class FactoryOptions:
         """The tensor of a node, as the options want it. Raises DeviceError for what the device could not hold."""
         check_room(node.spec, self.device)
         result: Tensor = Tensor._new(node, self.device)
+        if self.layout not in (None, strided):
+            sparse = import_module("pywebgpu.sparse.compressed").made_as(result, self.layout, self.name)
+            return sparse.requires_grad_(self.requires_grad)  # type: ignore[no-any-return]
         if self.source is not None:
             result = formatted(result, self.source, self.memory_format)
         elif self.memory_format is not None:

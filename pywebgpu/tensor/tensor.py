@@ -145,10 +145,14 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
             "to_sparse", "to_dense", "coalesce", "indices", "values", "is_coalesced", "sparse_dim", "dense_dim"
         )
     )  # fmt: skip
-    to_sparse_coo, to_sparse_csr = to_sparse, later("pywebgpu.sparse.csr", "to_sparse_csr")
-    ccol_indices, col_indices = (later("pywebgpu.sparse.csr", name) for name in ("ccol_indices", "col_indices"))
+    to_sparse_coo, sparse_mask = to_sparse, later("pywebgpu.sparse", "sparse_mask")
+    to_sparse_csr, to_sparse_csc, to_sparse_bsr, to_sparse_bsc = (
+        later("pywebgpu.sparse.compressed", f"to_sparse_{name}") for name in ("csr", "csc", "bsr", "bsc")
+    )
+    ccol_indices, col_indices, crow_indices, row_indices = (
+        later("pywebgpu.sparse.compressed", f"{name}_indices") for name in ("ccol", "col", "crow", "row")
+    )
     module_load = later("pywebgpu.utils.swapping", "module_load")
-    crow_indices, row_indices = (later("pywebgpu.sparse.csr", name) for name in ("crow_indices", "row_indices"))
     cholesky, qr, svd = (later("pywebgpu.tensor.numeric", name) for name in ("cholesky", "qr", "svd"))
     cholesky_inverse, cholesky_solve = (later("pywebgpu.linalg", f"cholesky_{name}") for name in ("inverse", "solve"))
     data_ptr, set_, storage, storage_type, untyped_storage = (

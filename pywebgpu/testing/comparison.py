@@ -22,7 +22,7 @@ from pywebgpu.testing.mismatch import Number, Tolerance
 
 if TYPE_CHECKING:
     from pywebgpu.sparse import SparseTensor
-    from pywebgpu.sparse.csr import SparseRows
+    from pywebgpu.sparse.compressed import SparseCompressed
 
 Message = str | Callable[[str], str] | None
 Place = tuple[object, ...]  # the keys and positions that lead to a value of a nest
@@ -275,12 +275,13 @@ def _members(actual: Tensor, expected: Tensor, place: Place) -> Iterator[tuple[T
         _same_count("specified values in sparse COO tensors", one._nnz(), other._nnz(), place)
         yield one._indices(), other._indices(), True, "Sparse COO indices"
         yield one._values(), other._values(), False, "Sparse COO values"
-    elif actual.layout is closed_types.sparse_csr:
-        a, b = cast("SparseRows", actual), cast("SparseRows", expected)
-        _same_count("specified values in sparse CSR tensors", a._nnz(), b._nnz(), place)
-        yield a.crow_indices(), b.crow_indices(), True, "Sparse CSR crow_indices"
-        yield a.col_indices(), b.col_indices(), True, "Sparse CSR col_indices"
-        yield a.values(), b.values(), False, "Sparse CSR values"
+    elif actual.layout is not closed_types.strided:
+        a, b = cast("SparseCompressed", actual), cast("SparseCompressed", expected)
+        name, kind = str(a.layout).rpartition("_")[2].upper(), a.kind
+        _same_count(f"specified values in sparse {name} tensors", a._nnz(), b._nnz(), place)
+        yield a.compressed, b.compressed, True, f"Sparse {name} {kind.compressed}"
+        yield a.plain, b.plain, True, f"Sparse {name} {kind.plain}"
+        yield a.values(), b.values(), False, f"Sparse {name} values"
     else:
         yield actual, expected, False, ""
 

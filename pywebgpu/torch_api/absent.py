@@ -46,8 +46,7 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
         (
             "sparse tensors are coordinates (torch.sparse_coo_tensor) or rows (torch.sparse_csr_tensor) here",
             "ccol_indices_copy col_indices_copy crow_indices_copy dsmm hsmm hspmm indices_copy resize_as_sparse_ "
-            "row_indices_copy saddmm smm sparse_bsc_tensor sparse_bsr_tensor "
-            "sparse_compressed_tensor sparse_csc_tensor sspaddmm values_copy",
+            "row_indices_copy saddmm smm sspaddmm values_copy",
         ),
         (
             "it is one of PyTorch's own kernels: use the function of torch.nn.functional",
@@ -250,8 +249,7 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
     "Tensor": (
         (
             "sparse tensors are coordinates (torch.sparse_coo_tensor) or rows (torch.sparse_csr_tensor) here",
-            "resize_as_sparse_ smm sparse_mask sparse_resize_ sparse_resize_and_clear_ "
-            "sspaddmm to_sparse_bsc to_sparse_bsr to_sparse_csc",
+            "resize_as_sparse_ smm sparse_resize_ sparse_resize_and_clear_ sspaddmm",
         ),
         (
             "models are not quantised here",

@@ -40,7 +40,14 @@ _HOMES = {
     "pywebgpu.torch_api.overrides": "DisableTorchFunction DisableTorchFunctionSubclass",
     "pywebgpu.signal.windows": "kaiser_window",
     "pywebgpu.sparse": "sparse_coo_tensor spmm",
-    "pywebgpu.sparse.csr": "sparse_csr_tensor",
+    "pywebgpu.sparse.compressed": """
+        _sparse_bsc_tensor_unsafe _sparse_bsr_tensor_unsafe _sparse_compressed_tensor_unsafe _sparse_csc_tensor_unsafe
+        _sparse_csr_tensor_unsafe _validate_sparse_bsc_tensor_args _validate_sparse_bsr_tensor_args
+        _validate_compressed_sparse_indices
+        _validate_sparse_compressed_tensor_args _validate_sparse_csc_tensor_args _validate_sparse_csr_tensor_args
+        sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor sparse_csc_tensor sparse_csr_tensor
+    """,
+    "pywebgpu.sparse.invariants": "_validate_sparse_coo_tensor_args",
     "pywebgpu.special": "polygamma",
     "pywebgpu.tensor.sources": "asarray frombuffer",
     "pywebgpu.tensor.storages": """

@@ -85,3 +85,83 @@ def test_errors_are_torchs(wrong: Callable[[Any], Any]) -> None:
     for library in (torch, pywebgpu):
         with pytest.raises(RuntimeError):
             wrong(library)
+
+
+LAYOUTS = {"sparse_coo": None, "sparse_csr": None, "sparse_csc": None, "sparse_bsr": (2, 1), "sparse_bsc": (1, 2)}
+
+
+def rounded(values: Any) -> Any:
+    return np.asarray(values.tolist(), np.float64).round(5).tolist()
+
+
+def parts(s: Any) -> list[Any]:
+    """All that a sparse tensor is made of, as lists."""
+    if "coo" in str(s.layout):
+        s = s.coalesce()
+        return [str(s.layout), tuple(s.shape), s.indices().tolist(), rounded(s.values())]
+    by_rows = str(s.layout).endswith(("csr", "bsr"))
+    both = (s.crow_indices(), s.col_indices()) if by_rows else (s.ccol_indices(), s.row_indices())
+    return [str(s.layout), tuple(s.shape), *(part.tolist() for part in both), rounded(s.values())]
+
+
+def matrix(t: Any, *batch: int) -> Any:
+    x = t.tensor([[0.0, 1, 0, 2], [0, 0, 0, 0], [3, 0, 0, 4], [0, 5, 6, 0]])
+    return x.expand(*batch, 4, 4).clone()
+
+
+def in_layout(t: Any, name: str, *batch: int) -> Any:
+    return matrix(t, *batch).to_sparse(layout=getattr(t, name), blocksize=LAYOUTS[name])
+
+
+IN_LAYOUTS: dict[str, Callable[[Any, str], Any]] = {
+    "made": lambda t, name: in_layout(t, name),
+    "transposed": lambda t, name: in_layout(t, name).transpose(0, 1),
+    "function": lambda t, name: t.sin(in_layout(t, name)),
+    "in_place": lambda t, name: in_layout(t, name).neg_(),
+    # PyTorch writes into coordinates and rows alone.
+    "out": lambda t, name: t.abs(-in_layout(t, "sparse_csr"), out=in_layout(t, "sparse_csr")),
+    "cast": lambda t, name: in_layout(t, name).to(t.int32),
+    "scaled": lambda t, name: in_layout(t, name) * 2,
+    "like": lambda t, name: t.zeros_like(in_layout(t, name)),
+    "masked": lambda t, name: t.ones(4, 4).sparse_mask(in_layout(t, name)),
+    "as_coordinates": lambda t, name: in_layout(t, name).to_sparse(),
+    "batch": lambda t, name: in_layout(t, name, 2, 1),
+    "selected": lambda t, name: in_layout(t, name, 2).select(0, 1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", IN_LAYOUTS)
+def test_layouts_hold_what_torchs_hold(name: str, layout: str) -> None:
+    pywebgpu.set_default_device("cpu")
+    assert parts(IN_LAYOUTS[name](pywebgpu, layout)) == parts(IN_LAYOUTS[name](torch, layout))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_dense_tensors_of_layouts_are_those_they_were_made_of(layout: str) -> None:
+    pywebgpu.set_default_device("cpu")
+    sparse = in_layout(pywebgpu, layout, 3)
+    assert sparse.to_dense().tolist() == matrix(torch, 3).tolist()
+    assert (sparse.shape, sparse.dense_dim(), sparse.layout) == ((3, 4, 4), 0, getattr(pywebgpu, layout))
+
+
+WRONG_PARTS = {
+    "first": ([1, 2, 4], [0, 1, 0, 2]),
+    "last": ([0, 2, 5], [0, 1, 0, 2]),
+    "outside": ([0, 2, 4], [0, 1, 0, 3]),
+    "twice": ([0, 2, 4], [1, 1, 0, 2]),
+    "lengths": ([0, 2, 4], [0, 1, 0]),
+    "rows": ([0, 2, 3, 4], [0, 1, 0, 2]),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_PARTS)
+def test_compressed_parts_that_fit_nowhere_are_refused_as_by_torch(name: str) -> None:
+    pywebgpu.set_default_device("cpu")
+    texts = []
+    for t in (torch, pywebgpu):
+        with pytest.raises(RuntimeError) as caught:
+            t.sparse_compressed_tensor(*WRONG_PARTS[name], t.arange(4.0), (2, 3), layout=t.sparse_csr,
+                                       check_invariants=True)  # fmt: skip
+        texts.append(str(caught.value))
+    assert texts[0] == texts[1]
