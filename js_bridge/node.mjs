@@ -39,6 +39,7 @@ async function main() {
   const dawn = pathToFileURL(join(job.modules, "webgpu/index.js")).href;
   await offerWebGPU(dawn);
   Object.assign(navigator.gpu, { helperFor: (/** @type {GPUAdapterInfo} */ adapter) => helperFor(adapter, dawn) });
+  offerPackages(job.modules);
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !OTHERS.test(name)));
   const python = await startPython(job.modules, /** @type {Record<string, string>} */ (env));
   connectStreams(python);
@@ -53,6 +54,14 @@ async function main() {
   python.runPython(readFileSync(file, "utf8"), { globals: script, filename: file });
   script.set("arguments", python.toPy([job.package, command]));
   return await python.runPythonAsync("run(*arguments)", { globals: script });
+}
+
+/** Packages of npm that Python's programs may ask for: each is loaded when it is. @param {string} modules */
+function offerPackages(modules) {
+  const path = join(modules, "@huggingface/tokenizers/dist/tokenizers.min.mjs");
+  const tokenizers = { get: () => (existsSync(path) ? import(pathToFileURL(path).href) : undefined) };
+  const packages = Object.defineProperties({}, { "@huggingface/tokenizers": tokenizers });
+  Object.assign(globalThis, { pywebgpuModules: packages });
 }
 
 /** What to exit with after something that Python did not catch. @param {any} error */

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from pywebgpu import version  # noqa: E402
-from pywebgpu.torch_api.torch_distribution import Distribution  # noqa: E402
+from pywebgpu.support.distribution import Distribution, of_torch  # noqa: E402
 from pywebgpu.torch_api.torch_import import VERSION  # noqa: E402
 
 PROJECT = """
@@ -51,7 +51,7 @@ def build(output: Path) -> Path:
         shutil.copytree(ROOT / "tools" / "shim", folder, dirs_exist_ok=True)
         (folder / "pyproject.toml").write_text(PROJECT.format(own=version.own, torch=torch), encoding="utf-8")
         (folder / "record").mkdir()
-        distribution: importlib.metadata.Distribution = Distribution(torch)
+        distribution: importlib.metadata.Distribution = of_torch(torch)
         for file in Distribution.FILES:
             (folder / "record" / file).write_text(distribution.read_text(file) or "", encoding="utf-8")
         command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(output.resolve())]

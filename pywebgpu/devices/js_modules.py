@@ -36,6 +36,19 @@ async def load(name: str) -> JsProxy:
     return _loaded[name]
 
 
+async def package(name: str, elsewhere: str) -> JsProxy:
+    """A package of npm: as the host has it in `pywebgpuModules`, or from an address elsewhere."""
+    if name not in _loaded:
+        there = run_js("(name) => globalThis.pywebgpuModules?.[name]")(name)
+        _loaded[name] = await (there or run_js("(address) => import(address)")(elsewhere))
+    return _loaded[name]
+
+
+def evaluate(text: str) -> Any:
+    """What a text of JavaScript gives."""
+    return run_js(text)
+
+
 def address(name: str) -> str:
     """A file as a data: address that needs no other file."""
     text = (folder() / name).read_text(encoding="utf-8")

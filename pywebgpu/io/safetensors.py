@@ -151,15 +151,31 @@ def parse_header(text: bytes, data_size: int) -> Header:
 def read(file: BinaryIO, device: DeviceLike = None) -> tuple[dict[str, tensor.Tensor], dict[str, str]]:
     """The tensors and the metadata of a file that is open and can seek. One tensor at a time is held on the host."""
     start = file.tell()
+    header = read_header(file)
+    names = sorted(header.entries, key=lambda name: header.entries[name].begin)
+    tensors = {name: read_tensor(file, header, name, device, start=start) for name in names}
+    return {name: tensors[name] for name in header.entries}, header.metadata
+
+
+def read_header(file: BinaryIO) -> Header:
+    """The header of a file that is open and can seek, from where it stands. Raises as `parse`."""
+    start = file.tell()
     length = file.seek(0, os.SEEK_END) - start
     file.seek(start)
     size = _header_size(file.read(8), length)
-    header = parse_header(_exactly(file, size - 8), length - size)
-    found = {}
-    for name, entry in sorted(header.entries.items(), key=lambda item: item[1].begin):
-        file.seek(start + size + entry.begin)
-        found[name] = _tensor(name, entry, _exactly(file, entry.end - entry.begin), device)
-    return {name: found[name] for name in header.entries}, header.metadata
+    return parse_header(_exactly(file, size - 8), length - size)
+
+
+def read_bytes(file: BinaryIO, header: Header, name: str, *, start: int = 0) -> bytes:
+    """The data of one tensor of an open file, whose header begins at `start`."""
+    entry = header.entries[name]
+    file.seek(start + header.size + entry.begin)
+    return _exactly(file, entry.end - entry.begin)
+
+
+def read_tensor(file: BinaryIO, header: Header, name: str, device: DeviceLike, *, start: int = 0) -> tensor.Tensor:
+    """One tensor of an open file, whose header begins at `start`."""
+    return _tensor(name, header.entries[name], read_bytes(file, header, name, start=start), device)
 
 
 def write(file: BinaryIO, tensors: Mapping[str, tensor.Tensor], metadata: Mapping[str, str] | None = None) -> None:

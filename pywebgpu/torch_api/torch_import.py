@@ -45,7 +45,8 @@ def install(device: str | None = None, program: str | None = None, names: Sequen
     if chosen != "cpu":
         text = _text(program or getattr(sys.modules.get("__main__"), "__file__", None))
         devices.set_default_device("cpu" if ASKS.search(text) or DOUBLES.search(text) else NAMES[0])
-        devices.on_request(lambda: devices.set_default_device("cpu"))
+        if not text:  # What libraries ask for says nothing of a program that does not ask.
+            devices.on_request(lambda: devices.set_default_device("cpu"))
     surface.__version__ = version.__version__ = torch_version.TorchVersion(f"{VERSION}+pywebgpu.{version.own}")
     sys.modules["torch"] = surface
     surface.__name__, surface.__class__ = "torch", lazy.Package
@@ -54,6 +55,8 @@ def install(device: str | None = None, program: str | None = None, names: Sequen
     surface.Tensor.__module__, surface.nn.Parameter.__module__ = "torch", "torch.nn.parameter"  # As they are printed.
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
+    if sys.platform == "emscripten":
+        importlib.import_module("pywebgpu.packages").install()
 
 
 def _text(program: str | None) -> str:
@@ -77,7 +80,10 @@ class _Finder(importlib.abc.MetaPathFinder):
     def find_distributions(context: Any) -> Iterable[Any]:
         """For importlib.metadata, which asks with a name, or with None for all that there are."""
         if context.name is None or re.sub(r"[-_.]+", "-", context.name).lower() == "torch":
-            yield importlib.import_module("pywebgpu.torch_api.torch_distribution").Distribution(version.__version__)
+            about = "PyTorch's names on WebGPU"
+            yield importlib.import_module("pywebgpu.support.distribution").Distribution(
+                "torch", version.__version__, about
+            )
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None

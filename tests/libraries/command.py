@@ -1,8 +1,9 @@
-"""`python -m tests libraries [NAME ...] [--device cpu] [--write]`: libraries written for PyTorch, here and there.
+"""`python -m tests libraries [NAME ...] [--device cpu] [--host native] [--write]`: PyTorch's libraries, here and there.
 
 Each library is installed as it is, without what it depends on, into one virtual environment outside of the repository,
 which has no PyTorch; a folder of links lends it the PyTorch that tests compare with. Its scripts run in both,
 unmodified, and what they print is compared, numbers by a tolerance. --write writes docs/guides/libraries.md's table.
+In hosts where Python is Pyodide (in_pyodide.py) what they print is compared with the same.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from tests.libraries import in_pyodide
 from tests.libraries.records import COMMON, LIBRARIES, Library
 
 ROOT = Path(__file__).parents[2]
@@ -36,7 +38,7 @@ LIMIT = 600  # seconds of a script
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of a script on a device. error: the last line of what it raised, or the first line that differs."""
+    """What came of a script on a device of a host. error: the last line that it raised, or the first that differs."""
 
     library: str
     version: str
@@ -47,6 +49,7 @@ class Result:
     numbers: bool
     error: str = ""
     seconds: float = 0.0
+    host: str = "native"
 
     @property
     def passed(self) -> bool:
@@ -159,11 +162,17 @@ def differences(wanted: Sequence[str], lines: Sequence[str], tolerance: float) -
     return wrong
 
 
-def tried(python: Path, library: Library, script: str, device: str, *, verbose: bool) -> Result:
+def tried(python: Path, library: Library, script: str, device: str, host: str, *, verbose: bool) -> Result:
     """A script under PyTorch and here."""
     wanted, broken, theirs = by_pytorch(python, library, script)
-    command = ("-m", "pywebgpu", "run", "--device", device)
-    lines, raised, ours = printed(python, script, [ROOT, alone(library)], *command)
+    if host == "native":
+        command = ("-m", "pywebgpu", "run", "--device", device)
+        lines, raised, ours = printed(python, script, [ROOT, alone(library)], *command)
+    else:
+        wheels = in_pyodide.prepare(cache(), library.requirements)
+        start = time.monotonic()
+        lines, raised = in_pyodide.run(host, device, SCRIPTS / f"{script}.py", wheels, cache())
+        ours = time.monotonic() - start
     version = metadata_version(python, library.name)
     if broken:
         error = f"PyTorch: {broken.splitlines()[-1]}"
@@ -177,7 +186,8 @@ def tried(python: Path, library: Library, script: str, device: str, *, verbose: 
         print(f"{ours:.1f} s, under PyTorch {theirs:.1f} s")
     has_started = bool(lines) and lines[0] == "imported"
     has_ended = not raised
-    return Result(library.name, version, script, device, has_started, has_ended, not error, error, round(ours, 1))
+    said = (has_started, has_ended, not error)
+    return Result(library.name, version, script, device, *said, error, round(ours, 1), host)
 
 
 def metadata_version(python: Path, name: str) -> str:
@@ -200,16 +210,16 @@ def table(results: Sequence[Result]) -> str:
     """Library by version by device, for the page."""
     words = {True: "yes", False: "**no**"}
     head = [
-        "| library | version | device | imports | trains | numbers | where it fails |",
-        "|---|---|---|---|---|---|---|",
+        "| library | version | host | device | imports | trains | numbers | where it fails |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     rows = []
     advice = {library.name: library.advice for library in LIBRARIES}
-    for name, device in dict.fromkeys((result.library, result.device) for result in results):
-        parts = [result for result in results if (result.library, result.device) == (name, device)]
+    for name, host, device in dict.fromkeys((result.library, result.host, result.device) for result in results):
+        parts = [result for result in results if (result.library, result.host, result.device) == (name, host, device)]
         wrong = "; ".join(f"{part.script}: `{part.error[:120]}`" for part in parts if not part.passed)
         says = [all(part.imports for part in parts), all(part.trains for part in parts), all(p.numbers for p in parts)]
-        cells = [name, parts[0].version, device, *(words[said] for said in says)]
+        cells = [name, parts[0].version, host, device, *(words[said] for said in says)]
         rows.append(
             "| " + " | ".join([*cells, " ".join(filter(None, (wrong.replace("|", "/"), advice.get(name))))]) + " |"
         )
@@ -219,10 +229,10 @@ def table(results: Sequence[Result]) -> str:
 def write(results: Sequence[Result]) -> None:
     """Keeps the results of the other libraries, and writes the page's table."""
     known = [Result(**fields) for fields in json.loads(RESULTS.read_text())] if RESULTS.exists() else []
-    merged = {(result.library, result.device, result.script): result for result in (*known, *results)}
+    merged = {(result.library, result.host, result.device, result.script): result for result in (*known, *results)}
     order = {(library.name, script): at for at, (library, script) in enumerate(_all())}
     kept = [result for result in merged.values() if (result.library, result.script) in order]
-    kept.sort(key=lambda result: (order[result.library, result.script], result.device))
+    kept.sort(key=lambda result: (order[result.library, result.script], result.host, result.device))
     kept.sort(key=lambda result: next(at for at, library in enumerate(LIBRARIES) if library.name == result.library))
     RESULTS.write_text(json.dumps([asdict(result) for result in kept], indent=1) + "\n")
     before, _, _ = PAGE.read_text().partition(MARK)
@@ -237,6 +247,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests libraries", description=__doc__)
     parser.add_argument("names", nargs="*", help="libraries or scripts; all if none is named")
     parser.add_argument("--device", default="cpu", choices=list(TOLERANCE))
+    parser.add_argument("--host", default="native", choices=["native", *in_pyodide.HOSTS])
     parser.add_argument("--write", action="store_true", help="write the page's table")
     parser.add_argument("--verbose", action="store_true", help="all that the scripts print and raise")
     options = parser.parse_args(arguments)
@@ -248,17 +259,21 @@ def main(arguments: Sequence[str]) -> int:
     ]
     if options.device == "webgpu" and not names:
         pairs = [pair for pair in pairs if pair[0].webgpu]
+    if options.host != "native" and not names:
+        pairs = [pair for pair in pairs if pair[0].in_pyodide]
     if not pairs:
         parser.error(f"there are {', '.join(library.name for library in LIBRARIES)}")
     python = prepare([library for library, _ in dict.fromkeys(pairs)])
+    if options.host != "native" and (reason := in_pyodide.why_missing(options.host)):
+        parser.error(reason)
     results = []
     for library, script in pairs:
-        result = tried(python, library, script, options.device, verbose=options.verbose)
+        result = tried(python, library, script, options.device, options.host, verbose=options.verbose)
         results.append(result)
         marks = " ".join(
             f"{name} {'yes' if getattr(result, name) else 'NO'}" for name in ("imports", "trains", "numbers")
         )
-        words = f"{script:32} {result.version:10} {options.device:6} {marks} {result.seconds:6.1f} s"
+        words = f"{script:32} {result.version:10} {options.host} {options.device:6} {marks} {result.seconds:6.1f} s"
         print(f"{words}  {result.error[:160]}", flush=True)
     if options.write:
         write(results)

@@ -18,7 +18,8 @@ class Library:
     """A distribution, without what it depends on. alone: what its scripts alone see, since others look for it.
 
     versions: those that are installed. needs: pure distributions besides COMMON. scripts: its programs in scripts/,
-    `use_` and its name if empty: a script of the library's own name would hide it. advice: where a part fails.
+    `use_` and its name if empty: a script of the library's own name would hide it. in_pyodide: what it needs there
+    besides PURE of in_pyodide.py; None where it is not tried there. advice: where a part fails.
     """
 
     name: str
@@ -27,20 +28,34 @@ class Library:
     scripts: tuple[str, ...] = ()
     alone: str = ""
     webgpu: bool = False
+    in_pyodide: str | None = None
     advice: str = ""
 
     @property
     def programs(self) -> tuple[str, ...]:
         return self.scripts or (f"use_{self.name.replace('-', '_').lower()}",)
 
+    @property
+    def requirements(self) -> list[str]:
+        """The pure wheels of a script in Pyodide; compiled libraries are there by other means."""
+        own = [] if self.name in ("tokenizers", "safetensors") else [f"{self.name}{self.versions}"]
+        return own + (self.in_pyodide or "").split()
 
+
+ACCELERATE = "accelerate>=1.15,<1.16"
 TRANSFORMERS = ("transformers_models", "transformers_generate", "transformers_files", "transformers_trainer")
 LIBRARIES = (
-    Library("transformers", ">=5.24,<5.25", scripts=(*TRANSFORMERS, "transformers_pipelines"), webgpu=True),
-    Library("tokenizers", ">=0.23,<0.24"),
-    Library("safetensors", ">=0.8,<0.9"),
-    Library("accelerate", ">=1.15,<1.16"),
-    Library("peft", ">=0.21,<0.22"),
+    Library(
+        "transformers",
+        ">=5.24,<5.25",
+        scripts=(*TRANSFORMERS, "transformers_pipelines"),
+        webgpu=True,
+        in_pyodide=ACCELERATE,
+    ),
+    Library("tokenizers", ">=0.23,<0.24", in_pyodide=""),
+    Library("safetensors", ">=0.8,<0.9", in_pyodide=""),
+    Library("accelerate", ">=1.15,<1.16", in_pyodide=""),
+    Library("peft", ">=0.21,<0.22", in_pyodide=f"transformers>=5.24,<5.25 {ACCELERATE}"),
     Library("diffusers", ">=0.42,<0.43"),
     Library("sentence-transformers", ">=6.2,<6.3"),
     Library("torchmetrics", ">=1.9,<1.10", "lightning-utilities==0.15.3"),
@@ -51,11 +66,15 @@ LIBRARIES = (
     Library("linear_operator", ">=0.6.1,<0.7", "jaxtyping wadler_lindig"),
     Library("tensordict", ">=0.15,<0.16", "pyvers orjson cloudpickle"),
     Library("fastai", ">=2.8.12,<2.9", "fastcore==2.2.41 fastprogress<1.1 fasttransform plum-dispatch<2.10 beartype"),
-    Library("einops", ">=0.8.2,<0.9", webgpu=True),
+    Library("einops", ">=0.8.2,<0.9", webgpu=True, in_pyodide=""),
     Library("torchvision", "==0.29.1", alone="torchvision==0.29.1"),
-    Library("timm", ">=1.0.31,<1.1", alone="torchvision==0.29.1"),
+    Library("timm", ">=1.0.31,<1.1", alone="torchvision==0.29.1", in_pyodide="torchvision==0.29.1"),
     Library(
-        "torch_geometric", ">=2.8.1,<2.9", "xxhash pyparsing aiohttp", advice="Drawing of neighbours needs pyg-lib."
+        "torch_geometric",
+        ">=2.8.1,<2.9",
+        "xxhash pyparsing aiohttp",
+        in_pyodide="",
+        advice="Drawing of neighbours needs pyg-lib.",
     ),
     Library("e3nn", ">=0.6,<0.7", "opt_einsum opt_einsum_fx==0.1.4", advice="Its gates have constants that it draws."),
     Library(

@@ -38,7 +38,7 @@ LAYERS = (
     {"step_capture"},
     {"autograd", "data", "inspector", "io", "nn", "optim"},
     {"amp", "hosts", "optim/swa_utils"},
-    {"fft", "linalg", "sparse"},
+    {"fft", "linalg", "packages", "sparse"},
     {
         "__main__",
         "as_torch",
@@ -111,6 +111,7 @@ OPTIONAL = {
             "devices/cpu_functions.py",
             "devices/cpu_views.py",
             "devices/native.py",
+            "packages/safetensors/numpy.py",
         },
         {"devices", "tensor", "io", "data", *LAYERS[-2], *LAYERS[-1]},
     ),

@@ -1,0 +1,15 @@
+"""The package tokenizers: its names in Python, and npm's @huggingface/tokenizers for what computes.
+
+Where tokens stand in a text (`Encoding.offsets`) is not known, and trainers train BPE alone.
+"""
+
+from pywebgpu.packages.tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
+from pywebgpu.packages.tokenizers.components import Regex
+from pywebgpu.packages.tokenizers.encoding import Encoding, Token
+from pywebgpu.packages.tokenizers.tokenizer import AddedToken, Tokenizer
+
+__version__ = "0.23.3"  # whose functions these are
+__all__ = [
+    "AddedToken", "Encoding", "Regex", "Token", "Tokenizer", "decoders", "models", "normalizers", "pre_tokenizers",
+    "processors", "trainers",
+]  # fmt: skip
