@@ -113,7 +113,7 @@ class SortingMethods(ReshapingMethods):
         return apply(masks.bincount, self, size, weights)
 
     def histc(self, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
-        """How many elements lie in each of `bins` equal parts of min..max. Whole numbers on devices only, as in PyTorch."""
+        """How many elements lie in each of `bins` equal parts of min..max; of whole numbers on webgpu only."""
         if self.dtype.kind is Kind.INT and self._storage.device.target.wgsl:
             return self.to(dtypes.float32).histc(bins, min, max).to(self.dtype)
         return apply(masks.histc, self, bins, min, max)
