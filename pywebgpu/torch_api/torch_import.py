@@ -80,10 +80,7 @@ class _Finder(importlib.abc.MetaPathFinder):
     def find_distributions(context: Any) -> Iterable[Any]:
         """For importlib.metadata, which asks with a name, or with None for all that there are."""
         if context.name is None or re.sub(r"[-_.]+", "-", context.name).lower() == "torch":
-            about = "PyTorch's names on WebGPU"
-            yield importlib.import_module("pywebgpu.support.distribution").Distribution(
-                "torch", version.__version__, about
-            )
+            yield importlib.import_module("pywebgpu.support.distribution").of_torch(version.__version__)
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
