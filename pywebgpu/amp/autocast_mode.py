@@ -90,7 +90,9 @@ class autocast:
         set_autocast_enabled(self.device, self._enabled)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         thread_state.autocast, _settings.dtypes[self.device], _settings.caches = self._before.pop()
 
     def __call__(self, func: Callable[P, R]) -> Callable[P, R]:
@@ -223,11 +225,11 @@ def _casting(castings: tuple[Casting, ...], values: tuple[Any, ...]) -> Casting 
 def _cast_operands(rule: Rule, lower: DType, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     dtype = lower if rule is Rule.LOWER else dtypes.float32
     if rule is Rule.WIDEST:
-        found: list[DType] = []
-        _note_dtypes((*args, *kwargs.values()), found)
-        dtype = functools.reduce(dtypes.promote, found, found[0]) if found else dtype
-    given = [_cast(value, dtype) for value in args]
-    return function(*given, **{name: _cast(value, dtype) for name, value in kwargs.items()})
+        operand_dtypes: list[DType] = []
+        _note_dtypes((*args, *kwargs.values()), operand_dtypes)
+        dtype = functools.reduce(dtypes.promote, operand_dtypes, operand_dtypes[0]) if operand_dtypes else dtype
+    cast_args = [_cast(value, dtype) for value in args]
+    return function(*cast_args, **{name: _cast(value, dtype) for name, value in kwargs.items()})
 
 
 def _is_cast(value: object) -> bool:
@@ -243,9 +245,9 @@ def _cast(value: Any, dtype: DType) -> Any:
     return value
 
 
-def _note_dtypes(values: Any, found: list[DType]) -> None:
+def _note_dtypes(values: Any, operand_dtypes: list[DType]) -> None:
     for value in values:
         if _is_cast(value):
-            found.append(value.spec.dtype)
+            operand_dtypes.append(value.spec.dtype)
         elif isinstance(value, list | tuple):
-            _note_dtypes(value, found)
+            _note_dtypes(value, operand_dtypes)

@@ -115,11 +115,11 @@ class GradScaler:
             self.unscale_(optimizer)
         if not state["found_inf_per_device"]:
             raise AssertionError("No inf checks were recorded for this optimizer.")
-        found = _together(state["found_inf_per_device"], scale.device)
+        overflows = _together(state["found_inf_per_device"], scale.device)
         state["stage"] = OptState.STEPPED
         if isinstance(optimizer, UpdateRule):
-            return optimizer.step_unless(found, *args, **kwargs)
-        return None if found.item() else optimizer.step(*args, **kwargs)
+            return optimizer.step_unless(overflows, *args, **kwargs)
+        return None if overflows.item() else optimizer.step(*args, **kwargs)
 
     def update(self, new_scale: float | Tensor | None = None) -> None:
         """Moves the scale, or sets it to `new_scale`; ends the iteration."""
@@ -135,10 +135,10 @@ class GradScaler:
 
     def _move(self, scale: Tensor, tracker: Tensor) -> None:
         states = [state["found_inf_per_device"] for state in self._per_optimizer_states.values()]
-        found = [_together(by_device, scale.device) for by_device in states if by_device]
-        if not found:
+        overflows = [_together(by_device, scale.device) for by_device in states if by_device]
+        if not overflows:
             raise AssertionError("No inf checks were recorded prior to update.")
-        overflowed = sum(found[1:], found[0]) != 0
+        overflowed = sum(overflows[1:], overflows[0]) != 0
         good = tracker + 1
         is_time = good == self._growth_interval
         grown = scale * self._growth_factor
@@ -237,14 +237,14 @@ class GradScaler:
 
 def _unscale(optimizer: Optimizer, scale: Tensor) -> dict[devices.device, Tensor]:
     """Divides all gradients by the scale; by device, how many vectors of them had something not finite."""
-    found: dict[devices.device, Tensor] = {}
+    overflows: dict[devices.device, Tensor] = {}
     with grad_mode.no_grad():
         for gradients in _vectors(optimizer):
             device = gradients.device
             bad: Tensor = gradients.isfinite().logical_not().to(dtype=dtypes.float32).sum()
-            found[device] = found[device] + bad if device in found else bad
+            overflows[device] = overflows[device] + bad if device in overflows else bad
             gradients.mul_(scale.to(device=device).reciprocal())
-    return found
+    return overflows
 
 
 def _vectors(optimizer: Optimizer) -> Iterable[Tensor]:
@@ -255,13 +255,13 @@ def _vectors(optimizer: Optimizer) -> Iterable[Tensor]:
             if gradient.dtype is dtypes.float16:
                 raise ValueError("Attempting to unscale FP16 gradients.")
         for bundle in flat_parameters.bundles(gradients):
-            parts = [gradients[at] for at in bundle]
+            parts = [gradients[index] for index in bundle]
             if len(parts) > 1 and flat_parameters.are_new(parts):
                 yield flat_parameters.gather(parts, clean=True)
             else:
                 yield from parts
 
 
-def _together(found: dict[devices.device, Tensor], device: devices.device) -> Tensor:
-    values = [value.to(device=device) for value in found.values()]
+def _together(overflows: dict[devices.device, Tensor], device: devices.device) -> Tensor:
+    values = [value.to(device=device) for value in overflows.values()]
     return sum(values[1:], values[0])

@@ -88,7 +88,7 @@ CPU: Table = {
 
 def rule(table: Table, function: Callable[..., Any]) -> Rule | None:
     """That of a function; of one that applies an op, that of the op."""
-    found = table.get(function)
-    if found is None and isinstance(function, partial) and function.args:
-        found = table.get(function.args[0])
-    return found
+    rule_of_function = table.get(function)
+    if rule_of_function is None and isinstance(function, partial) and function.args:
+        rule_of_function = table.get(function.args[0])
+    return rule_of_function

@@ -34,5 +34,5 @@ def _calculate_shape(output: Tensor, grad: Tensor, is_grads_batched: bool) -> tu
 
 def Variable(data: Tensor, requires_grad: bool = False, volatile: bool = False) -> Tensor:
     """The tensor without history; what programs wrote before tensors had gradients."""
-    made: Tensor = data.detach()
-    return made.requires_grad_() if requires_grad else made
+    tensor: Tensor = data.detach()
+    return tensor.requires_grad_() if requires_grad else tensor

@@ -78,9 +78,9 @@ class Guard(origin.Watcher[Storage, Program, Device]):
 
     wrote = made
 
-    def gradient(self, node: Node, part: Node, which: int) -> None:
+    def gradient(self, node: Node, part: Node, input_index: int) -> None:
         if not self._busy and (self.nans != "0" or (self.anomaly and self.check_nan)):
-            self._note(Candidate(part, _of_gradient(node), show.gradient_name(node), which))
+            self._note(Candidate(part, _of_gradient(node), show.gradient_name(node), input_index))
 
     def failed(self, node: Node) -> None:
         if self.anomaly:
@@ -90,7 +90,7 @@ class Guard(origin.Watcher[Storage, Program, Device]):
         if kind != "run" or self._busy or not self._candidates:
             return
         (device,) = [device for device in devices.opened() if device.name == name]
-        mine = [one for one in self._candidates.values() if self._device(one.node) is device]
+        mine = [candidate for candidate in self._candidates.values() if self._device(candidate.node) is device]
         for candidate in mine:
             del self._candidates[candidate.node]
         if mine and device.name != "null":
@@ -102,13 +102,13 @@ class Guard(origin.Watcher[Storage, Program, Device]):
         if span.kind == "run" and self._check is not None:
             check, self._check = self._check, None
             check.close()
-            found = None if span.failed else self._quietly(check.first)
-            if found is not None:
-                if self.anomaly and found.name:
-                    _tell(found.name, found.origin)
-                raise self._quietly(lambda: check.error(found))
+            first = None if span.failed else self._quietly(check.first)
+            if first is not None:
+                if self.anomaly and first.name:
+                    _tell(first.name, first.origin)
+                raise self._quietly(lambda: check.error(first))
         if span.kind == BACKWARD and self.anomaly and self.check_nan and not span.failed:
-            for device in {self._device(one.node) for one in self._candidates.values()}:
+            for device in {self._device(candidate.node) for candidate in self._candidates.values()}:
                 if device is not None:
                     executor.submit(device)
 
@@ -129,14 +129,14 @@ class Guard(origin.Watcher[Storage, Program, Device]):
         """Where a node will be computed: the device of what it is made of."""
         stack, seen = [node], {node}
         while stack:
-            at = stack.pop()
-            found = self._devices.get(at)
-            if found is None and isinstance(at.buffer, Buffer):
-                found = at.buffer.device
-            if found is not None:
-                self._devices[node] = found
-                return found
-            fresh = [source for source in at.inputs[::-1] if source not in seen]
+            current = stack.pop()
+            device = self._devices.get(current)
+            if device is None and isinstance(current.buffer, Buffer):
+                device = current.buffer.device
+            if device is not None:
+                self._devices[node] = device
+                return device
+            fresh = [source for source in current.inputs[::-1] if source not in seen]
             seen.update(fresh)
             stack += fresh
         opened = devices.opened()
@@ -202,8 +202,8 @@ class set_detect_anomaly:
 
 def _of_gradient(node: Node) -> Origin:
     """The origin of the op that a gradient goes through."""
-    found: Origin = thread_state.origins.find(node)
-    return replace(found, phase=BACKWARD)
+    source: Origin = thread_state.origins.find(node)
+    return replace(source, phase=BACKWARD)
 
 
 def _is_given(node: Node) -> bool:

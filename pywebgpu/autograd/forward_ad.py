@@ -58,9 +58,11 @@ class dual_level:
         self._mode.__enter__()
         return enter_dual_level()
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         exit_dual_level()
-        self._mode.__exit__(kind, error, at)
+        self._mode.__exit__(kind, error, traceback)
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
@@ -69,9 +71,9 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         raise RuntimeError(
             "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
         )
-    for name, given in (("tensor", tensor), ("tangent", tangent)):
-        if not (given.is_floating_point() or given.is_complex()):
-            raise ValueError(f"Expected {name} to be floating point or complex, but got: {given.dtype}")
+    for name, value in (("tensor", tensor), ("tangent", tangent)):
+        if not (value.is_floating_point() or value.is_complex()):
+            raise ValueError(f"Expected {name} to be floating point or complex, but got: {value.dtype}")
     if tensor.shape != tangent.shape:
         raise RuntimeError(f"Expected a tangent of shape {list(tensor.shape)}, got one of {list(tangent.shape)}")
     with grad_mode.enable_grad():

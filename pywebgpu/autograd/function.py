@@ -154,7 +154,7 @@ class _Call:
 
     def __init__(self, function: type[Function], ctx: FunctionCtx, sources: Sequence[Node | None]) -> None:
         self.function, self.ctx = function, ctx
-        self.positions = [at for at, node in enumerate(sources) if node is not None]
+        self.positions = [index for index, node in enumerate(sources) if node is not None]
         self.specs = [None if node is None else node.spec for node in sources]
         self.sources = [node for node in sources if node is not None]
         self.output_specs: list[Any] = []
@@ -165,12 +165,12 @@ class _Call:
     def outputs(self, results: list[Any], inputs: list[Tensor]) -> list[Any]:
         """The results of forward with this call as their history."""
         op = _ops.setdefault(self.function, Custom(f"{self.function.__name__}Backward"))
-        found: list[Any] = [result if isinstance(result, TensorBase) else None for result in results]
+        tensors: list[Any] = [result if isinstance(result, TensorBase) else None for result in results]
         if any(saved is not None and saved.held is not None and saved.held._inference for saved in self.ctx._saved):
             raise RuntimeError(history.INFERENCE_SAVED)
-        self.output_specs = [None if tensor is None else tensor._node.spec for tensor in found]
+        self.output_specs = [None if tensor is None else tensor._node.spec for tensor in tensors]
         finished: list[Any] = []
-        for at, (result, tensor) in enumerate(zip(results, found, strict=True)):
+        for index, (result, tensor) in enumerate(zip(results, tensors, strict=True)):
             if tensor is None:
                 finished.append(result)
                 continue
@@ -181,20 +181,20 @@ class _Call:
                 continue
             with grad_mode.no_grad():
                 value = tensor._node
-            node = op(value, *self.sources, call=self, index=at, outputs=len(results))
+            node = op(value, *self.sources, call=self, index=index, outputs=len(results))
             self.nodes.append(weakref.ref(node))
             dirty = any(tensor is t for t in self.ctx._dirty)
-            made: Any = tensor._assign(node) if dirty else Tensor._new(node, self.device)
+            output: Any = tensor._assign(node) if dirty else Tensor._new(node, self.device)
             if not dirty and any(tensor._storage is t._storage for t in inputs):
-                made._of_several = (
-                    made._storage.counted
+                output._of_several = (
+                    output._storage.counted
                 )  # A view of what it read: a write to it would change that as well.
             for saved in self.ctx._saved:
                 if saved is not None and saved.held is tensor and not any(tensor is t for t in inputs):
-                    saved.become_output(node, at)
+                    saved.become_output(node, index)
                 elif saved is not None and saved.held is tensor and dirty:
-                    saved.version = made._version
-            finished.append(made)
+                    saved.version = output._version
+            finished.append(output)
         self.sources = []
         return finished
 
@@ -220,33 +220,33 @@ class _Call:
 
     def _output(self, index: int, value: Node) -> Node:
         """The node of an output again: it has the sources of one that is still there, which the walk came through."""
-        alive = next(node for made in self.nodes if (node := made()) is not None)
+        alive = next(node for reference in self.nodes if (node := reference()) is not None)
         return _ops[self.function](value, *alive.inputs[1:], call=self, index=index, outputs=len(self.output_specs))
 
     def _backward(self, grads: Sequence[Node | None]) -> list[Node | None]:
         name = f"{self.function.__name__}Backward"
-        given = []
+        grads_of_outputs = []
         for grad, spec in zip(grads, self.output_specs, strict=True):
             if grad is None and spec is not None and self.ctx._materialize:
                 grad = pointwise.full(0, spec)
-            given.append(None if grad is None else Tensor._new(grad, self.device))
-        returned = self.function.backward(self.ctx, *given)
+            grads_of_outputs.append(None if grad is None else Tensor._new(grad, self.device))
+        returned = self.function.backward(self.ctx, *grads_of_outputs)
         parts = list(returned) if isinstance(returned, tuple | list) else [returned]
         count = len(self.specs)
         if len(parts) < count or any(part is not None for part in parts[count:]):
             raise RuntimeError(
                 f"function {name} returned an incorrect number of gradients (expected {count}, got {len(parts)})"
             )
-        for at, part in enumerate(parts[:count]):
-            if part is not None and self.specs[at] is None:
+        for index, part in enumerate(parts[:count]):
+            if part is not None and self.specs[index] is None:
                 raise RuntimeError(
-                    f"function {name} returned a gradient different from None at position {at + 1}, but the "
+                    f"function {name} returned a gradient different from None at position {index + 1}, but the "
                     f"corresponding forward input was not a Variable"
                 )
-        return [self._fitted(parts[at], at, name) for at in self.positions]
+        return [self._fitted(parts[index], index, name) for index in self.positions]
 
-    def _fitted(self, part: object, at: int, name: str) -> Node | None:
-        spec = self.specs[at]
+    def _fitted(self, part: object, index: int, name: str) -> Node | None:
+        spec = self.specs[index]
         if part is None or spec is None:
             return None
         if not isinstance(part, TensorBase):
@@ -259,7 +259,7 @@ class _Call:
         padded = (1,) * extra + spec.shape
         if extra < 0 or any(m not in (1, n) for m, n in zip(padded, have, strict=True)):
             raise ShapeError(
-                f"Function {name} returned an invalid gradient at index {at} - got {list(have)} but expected shape "
+                f"Function {name} returned an invalid gradient at index {index} - got {list(have)} but expected shape "
                 f"compatible with {list(spec.shape)}"
             )
         axes = tuple(a for a, (m, n) in enumerate(zip(padded, have, strict=True)) if m != n)
@@ -304,9 +304,9 @@ def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
             results = function(ctx, *args)
         if not thread_state.grad or not any(isinstance(arg, TensorBase) and arg.requires_grad for arg in args):
             return results
-        found = results if isinstance(results, tuple) else (results,)
+        outputs = results if isinstance(results, tuple) else (results,)
         sources = [arg for arg in args if isinstance(arg, TensorBase) and arg.requires_grad]
-        guarded = tuple(_Refusal.apply(r, *sources) if isinstance(r, TensorBase) else r for r in found)
+        guarded = tuple(_Refusal.apply(r, *sources) if isinstance(r, TensorBase) else r for r in outputs)
         return guarded if isinstance(results, tuple) else guarded[0]
 
     return wrapper

@@ -102,8 +102,8 @@ def hessian(
         return value.reshape(()) if isinstance(value, Tensor) else value
 
     def first(*points: Any) -> object:
-        found = jacobian(single, points, create_graph=True)
-        return found[0] if isinstance(inputs, TensorBase) else found
+        jacobians = jacobian(single, points, create_graph=True)
+        return jacobians[0] if isinstance(inputs, TensorBase) else jacobians
 
     return jacobian(first, inputs, create_graph, strict, vectorize)
 
@@ -112,8 +112,8 @@ def _rows(output: Tensor, points: list[Any], create_graph: bool, strict: bool) -
     """The jacobian of one output to each input, a reverse walk an element."""
     flat = output.reshape(-1)
     columns: list[list[Any]] = [[] for _ in points]
-    for at in range(output.numel()):
-        for column, part in zip(columns, _grads([flat[at]], points, None, create_graph, strict), strict=True):
+    for index in range(output.numel()):
+        for column, part in zip(columns, _grads([flat[index]], points, None, create_graph, strict), strict=True):
             column.append(part)
     return [
         apply(joining.stack, column).reshape((*output.shape, *point.shape))
@@ -126,8 +126,8 @@ def _rows(output: Tensor, points: list[Any], create_graph: bool, strict: bool) -
 def _points(inputs: Tensors, create_graph: bool) -> tuple[list[Tensor], bool]:
     """Inputs that a gradient flows to: part of the caller's graph when one is to be created."""
     single = isinstance(inputs, TensorBase)
-    given = [inputs] if isinstance(inputs, TensorBase) else list(inputs)
-    return [x.view_as(x) if create_graph and x.requires_grad else x.detach().requires_grad_() for x in given], single
+    listed = [inputs] if isinstance(inputs, TensorBase) else list(inputs)
+    return [x.view_as(x) if create_graph and x.requires_grad else x.detach().requires_grad_() for x in listed], single
 
 
 def _called(func: Call, points: list[Any]) -> tuple[list[Any], bool]:
@@ -139,37 +139,37 @@ def _like(tensor: Tensor, value: float) -> Tensor:
     return tensor._new(pointwise.full(value, tensor._node.spec), tensor._storage.device)
 
 
-def _vectors(name: str, given: Tensors | None, like: list[Any]) -> list[Any]:
-    if given is None:
+def _vectors(name: str, values: Tensors | None, like: list[Any]) -> list[Any]:
+    if values is None:
         if len(like) != 1 or like[0].numel() != 1:
             raise RuntimeError(f"The vector {name} can only be None if input and output contain a single element")
         return [_like(like[0], 1)]
-    found = [given] if isinstance(given, TensorBase) else list(given)
-    if len(found) != len(like) or any(tuple(a.shape) != tuple(b.shape) for a, b in zip(found, like, strict=True)):
+    vectors = [values] if isinstance(values, TensorBase) else list(values)
+    if len(vectors) != len(like) or any(tuple(a.shape) != tuple(b.shape) for a, b in zip(vectors, like, strict=True)):
         raise RuntimeError(f"{name} has invalid size: should be {[list(x.shape) for x in like]}")
-    return found
+    return vectors
 
 
 def _grads(
     outputs: list[Any], inputs: list[Any], seeds: Sequence[Tensor] | None, create_graph: bool, strict: bool
 ) -> list[Any]:
     """Gradients; zeros where an input was not used, or an error when `strict`."""
-    used = [at for at, output in enumerate(outputs) if output.requires_grad]
+    used = [index for index, output in enumerate(outputs) if output.requires_grad]
     if not used:
         if strict:
             raise RuntimeError("The output of the user-provided function is independent of the inputs")
         return [_like(x, 0) for x in inputs]
-    found = gradient.grad(
-        [outputs[at] for at in used],
+    grads = gradient.grad(
+        [outputs[index] for index in used],
         inputs,
-        None if seeds is None else [seeds[at] for at in used],
+        None if seeds is None else [seeds[index] for index in used],
         retain_graph=True,
         create_graph=create_graph,
         allow_unused=True,
     )
-    if strict and any(part is None for part in found):
+    if strict and any(part is None for part in grads):
         raise RuntimeError("The output of the user-provided function is independent of an input")
-    return [_like(x, 0) if part is None else part for x, part in zip(inputs, found, strict=True)]
+    return [_like(x, 0) if part is None else part for x, part in zip(inputs, grads, strict=True)]
 
 
 def _finished(tensors: list[Any], single: bool, create_graph: bool) -> Tensor | tuple[Tensor, ...]:

@@ -43,8 +43,8 @@ class _Check:
     rtol: float
     nondet_tol: float
 
-    def is_close(self, found: complex, expected: complex) -> bool:
-        return bool(abs(found - expected) <= self.atol + self.rtol * abs(expected))
+    def is_close(self, actual: complex, expected: complex) -> bool:
+        return bool(abs(actual - expected) <= self.atol + self.rtol * abs(expected))
 
 
 def gradcheck(
@@ -81,7 +81,7 @@ def gradcheck(
         outputs = _differentiable(func(*points))
         if not outputs:
             return _check_constant(func, points, active, check)
-        jacobians = [_numerical(func, points, points[at], eps) for at in active]
+        jacobians = [_numerical(func, points, points[index], eps) for index in active]
         slopes = [out for out in _tuple(func(*points)) if _is_slope(out)]  # The inputs were written since.
         outputs = [out for out in slopes if out.requires_grad]
         if check_forward_ad:
@@ -89,9 +89,9 @@ def gradcheck(
         jacobians = [[rows for rows, out in zip(each, slopes, strict=True) if out.requires_grad] for each in jacobians]
         if check_backward_ad:
             _check_backward(points, active, outputs, jacobians, check, dtypes=check_grad_dtypes)
-            _check_zero(outputs, [points[at] for at in active])
+            _check_zero(outputs, [points[index] for index in active])
         if check_backward_ad and check_batched_grad:
-            _check_batched(outputs, [points[at] for at in active], check)
+            _check_batched(outputs, [points[index] for index in active], check)
     except GradcheckError:
         if raise_exception:
             raise
@@ -120,22 +120,24 @@ def gradgradcheck(
 ) -> bool:
     """gradcheck of the gradient of `func`, as a function of the inputs and of the outputs' gradients."""
     assert check_fwd_over_rev or check_rev_over_rev, "Expected at least one of check_fwd_over_rev, check_rev_over_rev"
-    given = _tuple(inputs)
-    outputs = _differentiable(func(*given))
+    points = _tuple(inputs)
+    outputs = _differentiable(func(*points))
     seeds = _seeds(outputs) if grad_outputs is None else _tuple(grad_outputs)
-    count = len(given)
-    active = [at for at, x in enumerate(given) if isinstance(x, TensorBase) and x.requires_grad]
+    count = len(points)
+    active = [index for index, x in enumerate(points) if isinstance(x, TensorBase) and x.requires_grad]
 
     def first(*arguments: Any) -> tuple[Tensor, ...]:
-        points = [x.requires_grad_() if at in active and x.is_leaf else x for at, x in enumerate(arguments[:count])]
+        points = [
+            x.requires_grad_() if index in active and x.is_leaf else x for index, x in enumerate(arguments[:count])
+        ]
         with grad_mode.enable_grad():
-            found = _differentiable(func(*points))
-            wanted = [points[at] for at in active]
-            grads = gradient.grad(found, wanted, arguments[count:], create_graph=True, allow_unused=True)
+            outputs = _differentiable(func(*points))
+            wanted = [points[index] for index in active]
+            grads = gradient.grad(outputs, wanted, arguments[count:], create_graph=True, allow_unused=True)
         return tuple(g for g in grads if g is not None)
 
     return gradcheck(
-        first, (*given, *seeds), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception, nondet_tol=nondet_tol,
+        first, (*points, *seeds), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception, nondet_tol=nondet_tol,
         check_grad_dtypes=check_grad_dtypes, check_batched_grad=check_batched_grad,
         check_forward_ad=check_fwd_over_rev, check_backward_ad=check_rev_over_rev, fast_mode=fast_mode, masked=masked,
     )  # fmt: skip
@@ -146,17 +148,17 @@ def gradgradcheck(
 
 def _checked_inputs(points: Sequence[Any]) -> list[int]:
     """Which inputs want a gradient. Raises ValueError where none does, RuntimeError for one that lies over itself."""
-    active = [at for at, x in enumerate(points) if isinstance(x, TensorBase) and x.requires_grad]
+    active = [index for index, x in enumerate(points) if isinstance(x, TensorBase) and x.requires_grad]
     if not active:
         raise ValueError(
             "gradcheck expects at least one input tensor to require gradient, but none of the them have "
             "requires_grad=True."
         )
-    for at in active:
-        x = points[at]
+    for index in active:
+        x = points[index]
         if x.dtype.itemsize < (16 if x.is_complex() else 8):
             warnings.warn(
-                f"Input #{at} requires gradient and is not a double precision floating point or complex. This check "
+                f"Input #{index} requires gradient and is not a double precision floating point or complex. This check "
                 "will likely fail if all the inputs are not of double precision floating point or complex. ",
                 stacklevel=3,
             )
@@ -164,7 +166,7 @@ def _checked_inputs(points: Sequence[Any]) -> list[int]:
             step == 0 and size > 1 for step, size in zip(x.stride(), x.shape, strict=True)
         ):
             raise RuntimeError(
-                f"The {at}th input has a dimension with stride 0. gradcheck only supports inputs that are "
+                f"The {index}th input has a dimension with stride 0. gradcheck only supports inputs that are "
                 "non-overlapping to be able to compute the numerical gradients correctly. You should call "
                 ".contiguous on the input before passing it to gradcheck."
             )
@@ -175,20 +177,22 @@ def _of_values(
     func: Function, points: tuple[Any, ...], active: list[int]
 ) -> tuple[Function, tuple[Any, ...], list[int]]:
     """The same with the values of sparse inputs in their places, which are what moves."""
-    sparse = {at: points[at] for at in active if points[at].layout is not closed_types.strided}
+    sparse = {index: points[index] for index in active if points[index].layout is not closed_types.strided}
     if not sparse:
         return func, points, active
-    values = tuple(x._values().detach().clone().requires_grad_() if at in sparse else x for at, x in enumerate(points))
+    values = tuple(
+        x._values().detach().clone().requires_grad_() if index in sparse else x for index, x in enumerate(points)
+    )
 
     def of_values(*arguments: Any) -> Any:
-        return func(*(sparse[at]._like(x) if at in sparse else x for at, x in enumerate(arguments)))
+        return func(*(sparse[index]._like(x) if index in sparse else x for index, x in enumerate(arguments)))
 
     return of_values, values, active
 
 
 def _check_constant(func: Function, points: tuple[Any, ...], active: list[int], check: _Check) -> bool:
-    for at in active:
-        for rows in _numerical(func, points, points[at], check.eps, every=True):
+    for index in active:
+        for rows in _numerical(func, points, points[index], check.eps, every=True):
             if any(abs(value) > check.atol for row in rows for value in row):
                 raise GradcheckError("Numerical gradient for function expected to be zero")
     return True
@@ -198,7 +202,7 @@ def _check_backward(
     points: tuple[Any, ...], active: list[int], outputs: list[Any], jacobians: list[list[Rows]],
     check: _Check, *, dtypes: bool,
 ) -> None:  # fmt: skip
-    wanted = [points[at] for at in active]
+    wanted = [points[index] for index in active]
     for number, output in enumerate(outputs):
         if output.layout is not closed_types.strided:
             raise ValueError(
@@ -208,27 +212,27 @@ def _check_backward(
         parts = ("real", "imag") if output.is_complex() else ("",)
         for part in parts:
             first, second = (_analytical(output, wanted, part, dtypes=dtypes) for _ in range(2))
-            for place, at in enumerate(active):
+            for place, index in enumerate(active):
                 rows = jacobians[place][number]
                 expected = [
                     [_part(value, part, is_complex=wanted[place].is_complex()) for value in row] for row in rows
                 ]
-                _compare(expected, first[place], number, at, part, wanted[place], check)
-            for one, other in zip(first, second, strict=True):
-                _compare_again(one, other, check, finfo(output.dtype).eps)
+                _compare(expected, first[place], number, index, part, wanted[place], check)
+            for row, other in zip(first, second, strict=True):
+                _compare_again(row, other, check, finfo(output.dtype).eps)
 
 
 def _part(value: Any, part: str, *, is_complex: bool) -> complex:
     """The slope of a part of the result: of a complex input a pair, along both of its parts."""
     pair = value if is_complex else (value, 0.0)
-    along = [complex(one).imag if part == "imag" else complex(one).real for one in pair]
+    along = [complex(entry).imag if part == "imag" else complex(entry).real for entry in pair]
     return complex(along[0], along[1]) if is_complex else along[0]
 
 
 def _compare(
-    expected: Rows, found: Rows, number: int, at: int, part: str, point: Tensor, check: _Check, mode: str = ""
+    expected: Rows, actual: Rows, number: int, index: int, part: str, point: Tensor, check: _Check, mode: str = ""
 ) -> None:
-    for element, (row, other) in enumerate(zip(expected, found, strict=True)):
+    for element, (row, other) in enumerate(zip(expected, actual, strict=True)):
         for position, (numerical, analytical) in enumerate(zip(row, other, strict=True)):
             if not check.is_close(analytical, numerical):
                 prefix = {"real": "While considering the real part of complex outputs only, ", "": ""}.get(
@@ -236,7 +240,7 @@ def _compare(
                 )
                 name = f"Jacobian {mode}mismatch" if not mode else f"Jacobian computed with {mode} mode mismatch"
                 raise GradcheckError(
-                    f"{prefix}{name} for output {number} with respect to input {at},\nnumerical:{numerical}\n"
+                    f"{prefix}{name} for output {number} with respect to input {index},\nnumerical:{numerical}\n"
                     f"analytical:{analytical}\nat output element {position}, input element {element}"
                 )
 
@@ -276,9 +280,9 @@ def _check_batched(outputs: list[Any], wanted: list[Any], check: _Check) -> None
                 f"While computing batched gradients, got: {error}\n\ngradcheck or gradgradcheck failed while testing "
                 "batched gradient computation."
             ) from error
-        for at, rows in enumerate(batch):
+        for index, rows in enumerate(batch):
             for row, single in zip(() if rows is None else rows, singles, strict=False):
-                pairs = zip(_flat(row), _flat(single[at]), strict=True) if single[at] is not None else ()
+                pairs = zip(_flat(row), _flat(single[index]), strict=True) if single[index] is not None else ()
                 if not all(check.is_close(a, b) for a, b in pairs):
                     raise GradcheckError(
                         "For output and input, the batched gradient is not the gradient of each: gradcheck or "
@@ -290,32 +294,32 @@ def _check_forward(
     func: Function, points: tuple[Any, ...], active: list[int], jacobians: list[list[Rows]], check: _Check
 ) -> None:
     """Holds forward-mode tangents, along each element of each input, against the slopes."""
-    for place, at in enumerate(active):
-        point = points[at]
+    for place, index in enumerate(active):
+        point = points[index]
         directions = (1.0, 1j) if point.is_complex() else (1.0,)
         for element in range(point.numel()):
-            for way, direction in enumerate(directions):
+            for direction_index, direction in enumerate(directions):
                 flat = [0.0 * direction] * point.numel()
                 flat[element] = direction
                 tangent = make(flat, dtype=point.dtype, device=point.device).reshape(point.shape)
                 with forward_ad.dual_level():
                     plain = [x.detach() if isinstance(x, TensorBase) else x for x in points]
                     duals = [
-                        forward_ad.make_dual(x, tangent if number == at else create.zeros_like(x))
+                        forward_ad.make_dual(x, tangent if number == index else create.zeros_like(x))
                         if number in active
                         else x
                         for number, x in enumerate(plain)
                     ]
                     results = [out for out in _tuple(func(*duals)) if _is_slope(out)]
                     tangents = [forward_ad.unpack_dual(out).tangent for out in results]
-                found: Rows = [
+                rows: Rows = [
                     [0.0] * out.numel() if part is None else _flat(part)
                     for out, part in zip(results, tangents, strict=True)
                 ]
-                for number, row in enumerate(found):
+                for number, row in enumerate(rows):
                     expected = jacobians[place][number][element]
-                    wanted = [value[way] if point.is_complex() else value for value in expected]  # type: ignore[index]
-                    _compare([wanted], [row], number, at, "", point, check, "forward")
+                    wanted = [value[direction_index] if point.is_complex() else value for value in expected]  # type: ignore[index]
+                    _compare([wanted], [row], number, index, "", point, check, "forward")
 
 
 # Jacobians
@@ -421,8 +425,8 @@ def get_numerical_jacobian(
     """The jacobians of the first output of `fn(inputs)`. It is deprecated: use gradcheck."""
     warnings.warn(PRIVATE.format("get_numerical_jacobian"), FutureWarning, stacklevel=2)
     _check_seed("get_numerical_jacobian", grad_out)
-    found = _get_numerical_jacobian(lambda *points: fn(points), inputs, None, target, eps)
-    return tuple(matrices[0] for matrices in found)
+    matrices_of_outputs = _get_numerical_jacobian(lambda *points: fn(points), inputs, None, target, eps)
+    return tuple(matrices[0] for matrices in matrices_of_outputs)
 
 
 def get_analytical_jacobian(
@@ -436,7 +440,7 @@ def get_analytical_jacobian(
         raise ValueError("Expected output to be non-complex. get_analytical_jacobian supports no complex outputs.")
     wanted = list(_iter_tensors(inputs, True))
     first, second = (_analytical(output, wanted, "", dtypes=False) for _ in range(2))
-    pairs = [(a, b) for one, other in zip(first, second, strict=True) for r, s in zip(one, other, strict=True)
+    pairs = [(a, b) for row, other in zip(first, second, strict=True) for r, s in zip(row, other, strict=True)
              for a, b in zip(r, s, strict=True)]  # fmt: skip
     is_same = all(abs(a - b) <= nondet_tol for a, b in pairs)
     return tuple(make(rows, dtype=x.dtype) for rows, x in zip(first, wanted, strict=True)), is_same, True, True

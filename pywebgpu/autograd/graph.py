@@ -151,13 +151,13 @@ class _Packed:
             raise RuntimeError(backward.TWICE)
         (grad,) = grads
         assert grad is not None
-        found = {self.root: grad}
+        grad_of = {self.root: grad}
         values = {key: self._unpacked(kept) for key, kept in self.kept.items()}
         for node in self.order:
-            grad = found.pop(node, None)
+            grad = grad_of.pop(node, None)
             if grad is not None:
-                backward.through_values(node, grad, found, functools.partial(_value, values))
-        return [found.get(source) for source in self.sources]
+                backward.through_values(node, grad, grad_of, functools.partial(_value, values))
+        return [grad_of.get(source) for source in self.sources]
 
     def _unpacked(self, kept: _Kept) -> graph.Node:
         value, tensor = kept.value, _called(self.unpack, kept.packed)
@@ -201,8 +201,8 @@ def _narrow(value: graph.Node) -> graph.Node:
 def _value(values: dict[int, graph.Node], node: graph.Node) -> graph.Node:
     """What a formula reads in place of a node."""
     base = _narrow(node)
-    found = values.get(id(base))
-    if found is None:
+    value = values.get(id(base))
+    if value is None:
         return node
     views = []
     while node is not base:
@@ -210,8 +210,8 @@ def _value(values: dict[int, graph.Node], node: graph.Node) -> graph.Node:
         (node,) = node.inputs
     for view in reversed(views):
         op: Any = view.op
-        found = op(found, **view.attrs)
-    return found
+        value = op(value, **view.attrs)
+    return value
 
 
 @contextmanager
@@ -236,16 +236,16 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     if not tensor.requires_grad:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
     with grad_mode.enable_grad():
-        found = grad_fn.of(tensor._node, tensor._wrap())
-    assert found is not None
-    return GradientEdge(found, 0)
+        function = grad_fn.of(tensor._node, tensor._wrap())
+    assert function is not None
+    return GradientEdge(function, 0)
 
 
 def increment_version(tensor: Tensor | Sequence[Tensor]) -> None:
     """Counts a write, so that formulas that need the value before refuse."""
-    for one in (tensor,) if isinstance(tensor, TensorBase) else tensor:
+    for written in (tensor,) if isinstance(tensor, TensorBase) else tensor:
         with grad_mode.no_grad():
-            one._assign(pointwise.copy(one._node))
+            written._assign(pointwise.copy(written._node))
 
 
 class _Handles:
@@ -271,25 +271,25 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[[Any], None
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
     nodes: Sequence[graph.Node] = ()  # of the walk that is on its way
-    found: list[Tensor | None] = []
+    grads: list[Tensor | None] = []
     count = 0
 
-    def arrive(which: int, grad: Tensor) -> None:
-        nonlocal nodes, found, count
+    def arrive(index: int, grad: Tensor) -> None:
+        nonlocal nodes, grads, count
         is_first = nodes is not composite_gradient.walks[0]
         if is_first:
-            nodes, found = composite_gradient.walks[0], [None] * len(tensors)
+            nodes, grads = composite_gradient.walks[0], [None] * len(tensors)
             with grad_mode.enable_grad():
                 reached = set(nodes)
-                count = sum(one._node in reached for one in tensors)
-        found[which] = grad
+                count = sum(hooked._node in reached for hooked in tensors)
+        grads[index] = grad
         if mode == "any" and is_first:
             fn(grad)
-        elif mode == "all" and sum(one is not None for one in found) == count:
-            fn(found)
+        elif mode == "all" and sum(gradient is not None for gradient in grads) == count:
+            fn(grads)
 
-    chosen = [(at, one) for at, one in enumerate(tensors) if one.requires_grad or mode == "all"]
-    return _Handles([one.register_hook(functools.partial(arrive, at)) for at, one in chosen])
+    chosen = [(index, hooked) for index, hooked in enumerate(tensors) if hooked.requires_grad or mode == "all"]
+    return _Handles([hooked.register_hook(functools.partial(arrive, index)) for index, hooked in chosen])
 
 
 __getattr__ = lazy.absent(__name__)

@@ -57,7 +57,7 @@ class Check:
     def first(self) -> Candidate | None:
         """The first value with a NaN."""
         counts = self._counts.read()
-        return next((one for one, count in zip(self.candidates, counts, strict=True) if count), None)
+        return next((candidate for candidate, count in zip(self.candidates, counts, strict=True) if count), None)
 
     def error(self, candidate: Candidate) -> NonFiniteError:
         """What made the NaN of the first value that has one."""
@@ -77,18 +77,18 @@ class Check:
     def _below(self, candidate: Candidate) -> list[Node]:
         """The floating values that a candidate is made of, inputs first, up to earlier candidates, which are finite."""
         finite: set[Node] = set()
-        for one in self.candidates:
-            if one is candidate:
+        for other in self.candidates:
+            if other is candidate:
                 break
-            finite.add(one.node)
-        found: set[Node] = set()
+            finite.add(other.node)
+        below: set[Node] = set()
         stack = [candidate.node]
         while stack:
             node = stack.pop()
-            if node not in found and node not in finite:
-                found.add(node)
+            if node not in below and node not in finite:
+                below.add(node)
                 stack += self._inputs[node]
-        return [node for node in self._inputs if node in found and node.spec.dtype.kind is Kind.FLOAT and _size(node)]
+        return [node for node in self._inputs if node in below and node.spec.dtype.kind is Kind.FLOAT and _size(node)]
 
     def _computed(self, nodes: Sequence[Node], *, infinity: bool) -> list[int]:
         """The counts of values that are computed once more, since the submit kept only what live tensors need."""
@@ -158,8 +158,8 @@ def _site(origin: Origin) -> str:
 
 def _name(leaf: Node, reader: Node) -> str:
     """The path of a parameter or a buffer whose value this leaf is, in the models that were called."""
-    found = getattr(leaf, "storage", None)
-    storage: Storage | None = found() if found is not None else None
+    reference = getattr(leaf, "storage", None)
+    storage: Storage | None = reference() if reference is not None else None
     if storage is None:
         return ""
     start = reader.attrs.get("start") if reader.op is packing.piece else None

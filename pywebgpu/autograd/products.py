@@ -23,7 +23,7 @@ def point(tensor: Tensor) -> Tensor:
 
 def apart(tensor: Tensor, points: Sequence[Tensor]) -> Tensor:
     """The tensor, without its history where that leads nowhere but to points that nobody outside has."""
-    own = {one._node for one in points}
+    own = {leaf._node for leaf in points}
     for node in walk.history([tensor._node], own):
         is_end = not any(source.requires for source in node.inputs)
         if is_end != (node in own):  # Another leaf, or a point that is part of another graph.
@@ -35,18 +35,18 @@ def apart(tensor: Tensor, points: Sequence[Tensor]) -> Tensor:
 
 def gradients(outputs: Sequence[Tensor], inputs: Sequence[Tensor], seeds: Sequence[Tensor] | None) -> list[Tensor]:
     """The gradients of outputs, times seeds; zeros where an input was not used."""
-    used = [at for at, output in enumerate(outputs) if output.requires_grad]
+    used = [index for index, output in enumerate(outputs) if output.requires_grad]
     zeros = [_filled(x, 0.0) for x in inputs]
     if not used:
         return zeros
-    found = gradient.grad(
-        [outputs[at] for at in used],
+    grads = gradient.grad(
+        [outputs[index] for index in used],
         list(inputs),
-        None if seeds is None else [seeds[at] for at in used],
+        None if seeds is None else [seeds[index] for index in used],
         create_graph=True,
         allow_unused=True,
     )
-    return [zero if part is None else part for zero, part in zip(zeros, found, strict=True)]
+    return [zero if part is None else part for zero, part in zip(zeros, grads, strict=True)]
 
 
 def forward(outputs: Sequence[Tensor], points: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor]]:

@@ -40,22 +40,26 @@ def main(arguments: Sequence[str]) -> int:
     chosen = [workloads.named(name, options.tokens, ours) for name in names]
     device = options.device or devices.default_device()
     has_peer = not options.no_peers and device != "null"
-    found = []
+    results = []
     try:
         for workload in chosen:
             if sys.stderr.isatty():
                 print(f"\r{workload.name} ...\x1b[K", end="", file=sys.stderr, flush=True)
-            found.append(measure.measure(workload, device, options.steps, compiled=options.compiled))
+            results.append(measure.measure(workload, device, options.steps, compiled=options.compiled))
             if has_peer:
                 peer = workloads.named(workload.name, options.tokens, theirs)
-                found[-1].peers.update(torch_baseline.measure(peer, options.steps))
+                results[-1].peers.update(torch_baseline.measure(peer, options.steps))
     except errors.DeviceError as error:
         print(f"pywebgpu bench: {error}", file=sys.stderr)
         return 2
     finally:
         if sys.stderr.isatty():
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-    print(json.dumps([asdict(one) for one in found], indent=2) if options.json else report.table(found))
+    print(
+        json.dumps([asdict(measurement) for measurement in results], indent=2)
+        if options.json
+        else report.table(results)
+    )
     return 0
 
 
@@ -80,19 +84,19 @@ def _compare(parser: argparse.ArgumentParser, options: argparse.Namespace) -> in
     if strange or options.device not in (None, "webgpu"):
         parser.error(f"next to {options.peer}: {', '.join(compare.TRAINED)} on device webgpu")
     try:
-        found = compare.run(options.peer, chosen, options.steps)
+        results = compare.run(options.peer, chosen, options.steps)
     except (compare.CompareError, chromium.ChromiumError, site.SiteError) as error:
         print(f"pywebgpu bench: {error}", file=sys.stderr)
         return 2
-    print(json.dumps([asdict(one) for one in found], indent=2) if options.json else report.comparison(found))
+    print(json.dumps([asdict(result) for result in results], indent=2) if options.json else report.comparison(results))
     return 0
 
 
 def _run_in(host: str, arguments: Sequence[str]) -> int:
     """The same command in another host."""
-    at = next(at for at, word in enumerate(arguments) if word.startswith("--host"))
-    rest = arguments[at + (1 if "=" in arguments[at] else 2) :]
-    command = ["-m", "pywebgpu", "bench", *arguments[:at], *rest]
+    index = next(index for index, word in enumerate(arguments) if word.startswith("--host"))
+    rest = arguments[index + (1 if "=" in arguments[index] else 2) :]
+    command = ["-m", "pywebgpu", "bench", *arguments[:index], *rest]
     try:
         return node.run(command) if host == "node" else chromium.run(command)[0]
     except (InstallationError, chromium.ChromiumError, site.SiteError) as error:

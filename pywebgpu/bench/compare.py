@@ -76,12 +76,12 @@ class Result:
 
 def folder(name: str) -> Path:
     """Where a peer is installed. Raises CompareError where it is not."""
-    found = site.PEERS / name.replace("-", "")
-    if not found.is_dir():
-        raise CompareError(f"{name}: peers are measured from a checkout of pywebgpu, and {found} is not there")
-    if not (found / "node_modules" / PEERS[name] / "package.json").exists():
-        raise CompareError(f"{name} is not installed: run make peers    (or, in {found}: npm ci)")
-    return found
+    path = site.PEERS / name.replace("-", "")
+    if not path.is_dir():
+        raise CompareError(f"{name}: peers are measured from a checkout of pywebgpu, and {path} is not there")
+    if not (path / "node_modules" / PEERS[name] / "package.json").exists():
+        raise CompareError(f"{name} is not installed: run make peers    (or, in {path}: npm ci)")
+    return path
 
 
 def run(name: str, chosen: Sequence[str], steps: int) -> list[Result]:
@@ -89,9 +89,9 @@ def run(name: str, chosen: Sequence[str], steps: int) -> list[Result]:
 
     Raises CompareError where the peer is missing or where losses differ, ChromiumError and SiteError.
     """
-    found = []
+    results = []
     with _opened(name) as (entrants, adapter):
-        for workload in [workloads.WORKLOADS[one] for one in chosen]:
+        for workload in [workloads.WORKLOADS[workload_name] for workload_name in chosen]:
             before = _load()
             samples, rounds = _turns(workload, entrants, steps)
             load = (before, _load(), os.cpu_count() or 1)
@@ -100,8 +100,8 @@ def run(name: str, chosen: Sequence[str], steps: int) -> list[Result]:
                 ratio = _ratio(rounds[library], rounds[entrants[-1].library])
                 facts: dict[str, Any] = {"host": "browser", "adapter": adapter, "load": load}
                 facts |= {"ratio": ratio, "loss_error": errors[library]}
-                found.append(Result(workload.name, library, **facts, **_numbers(taken)))
-    return found
+                results.append(Result(workload.name, library, **facts, **_numbers(taken)))
+    return results
 
 
 @contextmanager
@@ -125,8 +125,8 @@ def _ours(browser: Browser, address: str, library: str, *, is_compiled: bool) ->
 
     def run(name: str, steps: int) -> Samples:
         text = "async (code) => JSON.parse(await python.runPythonAsync(code))"
-        found: Samples = page.evaluate(text, f"ours.run({name!r}, {steps})")
-        return found
+        samples: Samples = page.evaluate(text, f"ours.run({name!r}, {steps})")
+        return samples
 
     return Entrant(library, build, run), page.evaluate(CALL, "ours.adapter")
 
@@ -145,8 +145,8 @@ def _theirs(browser: Browser, address: str, library: str) -> Entrant:
         page.evaluate("async ([name, start]) => await bench.build(name, start)", [workload.name, start])
 
     def run(name: str, steps: int) -> Samples:
-        found: Samples = page.evaluate("async ([name, steps]) => await bench.run(name, steps)", [name, steps])
-        return found
+        samples: Samples = page.evaluate("async ([name, steps]) => await bench.run(name, steps)", [name, steps])
+        return samples
 
     return Entrant(library, build, run)
 
@@ -156,17 +156,17 @@ def _turns(
 ) -> tuple[dict[str, Samples], dict[str, list[float]]]:
     """All samples by library, and the median ms of each round. Every other round goes the other way about."""
     samples: dict[str, Samples] = {}
-    rounds: dict[str, list[float]] = {one.library: [] for one in entrants}
-    for one in entrants:
-        one.build(workload)
-        samples[one.library] = one.run(workload.name, measure.WARM_UP)
+    rounds: dict[str, list[float]] = {entrant.library: [] for entrant in entrants}
+    for entrant in entrants:
+        entrant.build(workload)
+        samples[entrant.library] = entrant.run(workload.name, measure.WARM_UP)
     n = min(ROUNDS, steps)
-    for at in range(n):
-        share = steps * (at + 1) // n - steps * at // n
-        for one in entrants[:: -1 if at % 2 else 1]:
-            taken = one.run(workload.name, share)
-            samples[one.library] += taken
-            rounds[one.library].append(statistics.median(sample["ms"] for sample in taken))
+    for turn in range(n):
+        share = steps * (turn + 1) // n - steps * turn // n
+        for entrant in entrants[:: -1 if turn % 2 else 1]:
+            taken = entrant.run(workload.name, share)
+            samples[entrant.library] += taken
+            rounds[entrant.library].append(statistics.median(sample["ms"] for sample in taken))
     return samples, rounds
 
 
@@ -180,25 +180,25 @@ def _ratio(ours: list[float], theirs: list[float]) -> float:
 
 
 def _numbers(samples: Samples) -> dict[str, Any]:
-    taken = [measure.Sample(one["ms"], one["ms"], one["counts"], one["loss"]) for one in samples]
+    taken = [measure.Sample(sample["ms"], sample["ms"], sample["counts"], sample["loss"]) for sample in samples]
     numbers = measure.summary(taken)
     del numbers["host_ms"]
-    counts = [one.counts for one in taken[measure.WARM_UP :]]
+    counts = [sample.counts for sample in taken[measure.WARM_UP :]]
     return numbers | {
-        kind: statistics.median_low([found[kind] for found in counts]) for kind in ("dispatches", "submits")
+        kind: statistics.median_low([counted[kind] for counted in counts]) for kind in ("dispatches", "submits")
     }
 
 
 def _errors(workload: Workload, samples: dict[str, Samples]) -> dict[str, float]:
     """How far each library's losses are from PyTorch's, or from ours. Raises CompareError where that is far."""
-    losses = {library: [one["loss"] for one in taken] for library, taken in samples.items()}
+    losses = {library: [sample["loss"] for sample in taken] for library, taken in samples.items()}
     reference = next(iter(losses.values()))
     expected = torch_baseline.losses(workload, len(reference)) or reference
     errors = {}
-    for library, found in losses.items():
-        for at, (ours, theirs) in enumerate(zip(found, expected, strict=True)):
+    for library, library_losses in losses.items():
+        for step, (ours, theirs) in enumerate(zip(library_losses, expected, strict=True)):
             if not abs(ours - theirs) <= AGREE * max(abs(theirs), 1.0):  # So written, it tells of NaN as well.
-                wrong = f"the loss of {library} in step {at} is {ours:.7g}, not {theirs:.7g}"
+                wrong = f"the loss of {library} in step {step} is {ours:.7g}, not {theirs:.7g}"
                 raise CompareError(f"{workload.name}: {wrong}")
-        errors[library] = max(abs(ours - theirs) for ours, theirs in zip(found, expected, strict=True))
+        errors[library] = max(abs(ours - theirs) for ours, theirs in zip(library_losses, expected, strict=True))
     return errors

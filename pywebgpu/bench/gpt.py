@@ -46,8 +46,8 @@ def model(torch: ModuleType, shape: Shape) -> object:
             batch, length, width = x.shape
             parts = self.into(x).split(width, dim=-1)
             query, key, value = (part.view(batch, length, shape.heads, -1).transpose(1, 2) for part in parts)
-            found = nn.functional.scaled_dot_product_attention(query, key, value, is_causal=True)
-            return self.out(found.transpose(1, 2).reshape(batch, length, width))
+            attended = nn.functional.scaled_dot_product_attention(query, key, value, is_causal=True)
+            return self.out(attended.transpose(1, 2).reshape(batch, length, width))
 
     class Block(nn.Module):  # type: ignore[name-defined,misc]
         def __init__(self) -> None:

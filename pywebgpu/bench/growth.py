@@ -49,7 +49,7 @@ def measure(layers: int) -> Growth:
         times = [_timed(step), _timed(step)]
     finally:
         state.default.is_stored = was_stored
-    largest = max((found[0] for found in state.default.programs.values()), key=lambda program: len(program.steps))
+    largest = max((entry[0] for entry in state.default.programs.values()), key=lambda program: len(program.steps))
     return Growth(
         layers=layers,
         first_ms=times[0],
@@ -72,16 +72,17 @@ def _timed(step: Callable[[], Any]) -> float:
     return round(1e3 * elapsed, 3)
 
 
-def table(found: list[Growth]) -> str:
+def table(growths: list[Growth]) -> str:
     heading = f"{'layers':>6}{'first':>10}{'second':>10}{'programs':>10}{'dispatches':>12}{'kernels':>9}"
     lines = [
         "AdamW steps of a gpt of width 64, device null, times in ms of the processor",
         "",
         heading + f"{'ratio':>8}",
     ]
-    for one in found:
-        counts = f"{one.programs:10}{one.dispatches:12}{one.kernels:9}{one.planned_bytes / one.bound_bytes:8.3f}"
-        lines.append(f"{one.layers:6}{one.first_ms:10.1f}{one.second_ms:10.1f}{counts}")
+    for growth in growths:
+        ratio = growth.planned_bytes / growth.bound_bytes
+        counts = f"{growth.programs:10}{growth.dispatches:12}{growth.kernels:9}{ratio:8.3f}"
+        lines.append(f"{growth.layers:6}{growth.first_ms:10.1f}{growth.second_ms:10.1f}{counts}")
     lines += [
         "",
         "first, second: steps of an eager loop.  programs: what both had compiled.  kernels: texts that differ.",
@@ -89,5 +90,5 @@ def table(found: list[Growth]) -> str:
     return "\n".join([*lines, "ratio: planned bytes over those in use at the fullest step."])
 
 
-def as_data(found: list[Growth]) -> list[dict[str, Any]]:
-    return [asdict(one) for one in found]
+def as_data(growths: list[Growth]) -> list[dict[str, Any]]:
+    return [asdict(growth) for growth in growths]

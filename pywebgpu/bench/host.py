@@ -57,7 +57,7 @@ class Clock:
 
     wrote = made
 
-    def gradient(self, node: object, part: object, which: int) -> None:
+    def gradient(self, node: object, part: object, input_index: int) -> None:
         self.ends.append(time.perf_counter())
 
     def failed(self, node: object) -> None: ...

@@ -138,9 +138,9 @@ def prepare(workload: Workload, device: Device) -> tuple[Engine, Step]:
 def sample(step: Step, engine: Engine, steps: int) -> list[Sample]:
     """Runs a step WARM_UP + `steps` times, and reads the loss each time where there is one."""
     last = WARM_UP + steps - 1
-    found = [one(step, engine, is_shown=at in (0, last)) for at in range(WARM_UP)]
+    samples = [one(step, engine, is_shown=index in (0, last)) for index in range(WARM_UP)]
     settle(engine)
-    return found + [one(step, engine, is_shown=at == last) for at in range(WARM_UP, last + 1)]
+    return samples + [one(step, engine, is_shown=index == last) for index in range(WARM_UP, last + 1)]
 
 
 def settle(engine: Engine) -> None:
@@ -190,13 +190,13 @@ def one(step: Step, engine: Engine, *, is_shown: bool = True) -> Sample:
 def summary(samples: list[Sample]) -> dict[str, Any]:
     """The times and losses of a Measurement."""
     steady = samples[WARM_UP:]
-    times = [one.ms for one in steady]
+    times = [measured.ms for measured in steady]
     return {
         "ms": round(statistics.median(times), 4),
         "ms_min": round(min(times), 4),
         "ms_max": round(max(times), 4),
         "first_ms": round(samples[0].ms, 4),
-        "host_ms": round(statistics.median(one.host_ms for one in steady), 4),
+        "host_ms": round(statistics.median(measured.host_ms for measured in steady), 4),
         "steps": len(steady),
         "loss_first": samples[0].loss,
         "loss_last": samples[-1].loss,
@@ -204,7 +204,10 @@ def summary(samples: list[Sample]) -> dict[str, Any]:
 
 
 def _counts(samples: list[Sample]) -> dict[str, Any]:
-    return {name: statistics.median_low([one.counts.get(name, 0) for one in samples[WARM_UP:]]) for name in COUNTED}
+    return {
+        name: statistics.median_low([measured.counts.get(name, 0) for measured in samples[WARM_UP:]])
+        for name in COUNTED
+    }
 
 
 def adapter(device: Device) -> str | None:

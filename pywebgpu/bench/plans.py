@@ -47,16 +47,16 @@ def planned(name: str, step: Callable[[], Any]) -> Planned:
     return Planned(name, len(largest.steps), largest.peak_bytes, largest.lower_bound)
 
 
-def table(found: list[Planned]) -> str:
+def table(plans: list[Planned]) -> str:
     lines = [f"{'model':12}{'dispatches':>11}{'planned MB':>12}{'bound MB':>12}{'ratio':>8}"]
-    for one in found:
-        sizes = f"{one.planned_bytes / 1e6:12.1f}{one.bound_bytes / 1e6:12.1f}{one.ratio:8.3f}"
-        lines.append(f"{one.name:12}{one.dispatches:11}{sizes}")
+    for program in plans:
+        sizes = f"{program.planned_bytes / 1e6:12.1f}{program.bound_bytes / 1e6:12.1f}{program.ratio:8.3f}"
+        lines.append(f"{program.name:12}{program.dispatches:11}{sizes}")
     return "\n".join([*lines, "", "bound: the bytes of all values in use at the fullest step; no plan can take less."])
 
 
-def as_data(found: list[Planned]) -> list[dict[str, Any]]:
-    return [asdict(one) | {"ratio": round(one.ratio, 4)} for one in found]
+def as_data(plans: list[Planned]) -> list[dict[str, Any]]:
+    return [asdict(program) | {"ratio": round(program.ratio, 4)} for program in plans]
 
 
 def _step(shape: gpt.Shape, is_tied: bool) -> Callable[[], Any]:

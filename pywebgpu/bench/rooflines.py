@@ -54,26 +54,31 @@ def run(device_name: str) -> list[Kernel]:
         raise ValueError(f"rooflines are those of a GPU's kernels, and device {device.name} has none")
     torch = importlib.import_module("pywebgpu")
     busy = measure.products(torch, device.name) if device.target.features.kind != "cpu" else None
-    found = []
-    for made in (*_moving(torch, device), *_scanning(torch, device), *_multiplying(torch, device)):
-        name, step, nbytes, operations = made()
-        found.append(Kernel(name, _time(step, device, busy), nbytes, operations))
-    return found
+    kernels = []
+    for make in (*_moving(torch, device), *_scanning(torch, device), *_multiplying(torch, device)):
+        name, step, nbytes, operations = make()
+        kernels.append(Kernel(name, _time(step, device, busy), nbytes, operations))
+    return kernels
 
 
-def table(found: list[Kernel]) -> str:
-    copy = found[0].rate
-    best = max(one.rate for one in found if one.name.startswith("float32"))
+def table(kernels: list[Kernel]) -> str:
+    copy = kernels[0].rate
+    best = max(kernel.rate for kernel in kernels if kernel.name.startswith("float32"))
     lines = [f"{'kernel':44}{'ms':>10}{'rate':>16}{'share':>8}"]
-    for one in found:
-        copy = one.rate if one.name.startswith("copy") else copy
-        rate = f"{one.rate / 1e9:.1f} GB/s" if one.nbytes else f"{one.rate / 1e12:.2f} TFLOP/s"
-        lines.append(f"{one.name:44}{one.ms:10.4f}{rate:>16}{one.rate / (copy if one.nbytes else best):8.2f}")
+    for kernel in kernels:
+        copy = kernel.rate if kernel.name.startswith("copy") else copy
+        rate = f"{kernel.rate / 1e9:.1f} GB/s" if kernel.nbytes else f"{kernel.rate / 1e12:.2f} TFLOP/s"
+        lines.append(
+            f"{kernel.name:44}{kernel.ms:10.4f}{rate:>16}{kernel.rate / (copy if kernel.nbytes else best):8.2f}"
+        )
     return "\n".join([*lines, "", "share: of the bandwidth of the copy above, or of the fastest product of float32."])
 
 
-def as_data(found: list[Kernel]) -> list[dict[str, Any]]:
-    return [{"name": one.name, "ms": one.ms, "bytes": one.nbytes, "operations": one.operations} for one in found]
+def as_data(kernels: list[Kernel]) -> list[dict[str, Any]]:
+    return [
+        {"name": kernel.name, "ms": kernel.ms, "bytes": kernel.nbytes, "operations": kernel.operations}
+        for kernel in kernels
+    ]
 
 
 def _time(step: Callable[[], object], device: Device, busy: Callable[[], object] | None) -> float:
@@ -93,9 +98,9 @@ def _time(step: Callable[[], object], device: Device, busy: Callable[[], object]
     device.time(True)
     for _ in range(RUNS):
         step()
-    found = [sum(end - start for start, end in timing.spans) for timing in device.timings()]
+    times = [sum(end - start for start, end in timing.spans) for timing in device.timings()]
     device.time(False)
-    return statistics.median(found) / 1e6
+    return statistics.median(times) / 1e6
 
 
 def _moving(torch: ModuleType, device: Device) -> list[Callable[[], Made]]:
@@ -105,8 +110,8 @@ def _moving(torch: ModuleType, device: Device) -> list[Callable[[], Made]]:
     compiled = torch.compile
 
     def data(*shape: int) -> Tensor:
-        made: Tensor = torch.ones(shape, device=device.name)
-        return made
+        filled: Tensor = torch.ones(shape, device=device.name)
+        return filled
 
     def copy() -> Made:
         x = data(size)
@@ -206,6 +211,6 @@ def _multiplying(torch: ModuleType, device: Device) -> list[Callable[[], Made]]:
 
         return made
 
-    halves = [product("nn", torch.float16)] if not is_small else []
+    half_products = [product("nn", torch.float16)] if not is_small else []
     singles = [product(layout, torch.float32) for layout in ("nn", "nt", "tn")]
-    return [*singles, *halves, *map(attention, TOKENS[:1] if is_small else TOKENS)]
+    return [*singles, *half_products, *map(attention, TOKENS[:1] if is_small else TOKENS)]

@@ -32,18 +32,18 @@ def measure(workload: Workload, steps: int) -> dict[str, dict[str, Any]]:
     except ImportError:
         return {}
     if torch.cuda.is_available():
-        return {f"torch-cuda{way}": _on_cuda(torch, workload, steps, way) for way in ("", "-compiled")}
+        return {f"torch-cuda{suffix}": _on_cuda(torch, workload, steps, suffix) for suffix in ("", "-compiled")}
     engine = timing.Engine(submit=_nothing, wait=_nothing)  # PyTorch has finished when a step returns.
     samples = timing.sample(workload.build(torch, "cpu"), engine, steps)
     facts = {"threads": torch.get_num_threads(), "version": str(torch.__version__)}
     return {"torch-cpu": timing.summary(samples) | facts}
 
 
-def _on_cuda(torch: ModuleType, workload: Workload, steps: int, way: str) -> dict[str, Any]:
+def _on_cuda(torch: ModuleType, workload: Workload, steps: int, suffix: str) -> dict[str, Any]:
     torch.cuda.reset_peak_memory_stats()
     engine = timing.Engine(_nothing, torch.cuda.synchronize, busy=timing.products(torch, "cuda"))
     step = workload.build(torch, "cuda")
-    samples = timing.sample(torch.compile(step) if way else step, engine, steps)
+    samples = timing.sample(torch.compile(step) if suffix else step, engine, steps)
     facts = {"device": torch.cuda.get_device_name(), "peak_bytes": torch.cuda.max_memory_allocated()}
     return timing.summary(samples) | facts | {"version": str(torch.__version__)}
 

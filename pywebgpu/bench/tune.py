@@ -79,23 +79,23 @@ def tune(
     device: Any = devices.open_device("webgpu")
     if not device.has_clock:
         raise DeviceError(f"{device.adapter} has no clock: it lacks timestamp-query")
-    given = device.target
+    target = device.target
     was_stored, state.default.is_stored = state.default.is_stored, False
     best: Tuning = {}
     try:
         for name in names:
-            found = _Tuner(device, replace(given, tuning={}), named(name, tokens), say).run(rounds)
-            best = tuning.merged([best, found])
-            device.target = given
+            measured = _Tuner(device, replace(target, tuning={}), named(name, tokens), say).run(rounds)
+            best = tuning.merged([best, measured])
+            device.target = target
             place = out
             if out:
                 Path(out).write_text(tuning.to_text(best), encoding="utf-8")
             else:
-                place = device.keep_tuning(tuning.merged([given.tuning, best]))
+                place = device.keep_tuning(tuning.merged([target.tuning, best]))
             say(f"{len(best)} launches of {device.adapter} {f'are in {place}' if place else 'are kept nowhere'}")
     finally:
         state.default.is_stored = was_stored
-        device.target = replace(given, tuning=tuning.merged([given.tuning, best]))
+        device.target = replace(target, tuning=tuning.merged([target.tuning, best]))
         program_cache.clear()
     return best
 
@@ -112,28 +112,32 @@ class _Tuner:
         problems, rule = self._measured({})
         launches = {case: _spread(self._launches(case, problem), rounds) for case, problem in problems.items()}
         best: dict[Case, tuple[float, Launch]] = {}
-        for at in range(1, max(map(len, launches.values()), default=0)):
-            tried = {case: found[at] for case, found in launches.items() if at < len(found)}
+        for rank in range(1, max(map(len, launches.values()), default=0)):
+            tried = {
+                case: tried_launches[rank] for case, tried_launches in launches.items() if rank < len(tried_launches)
+            }
             for case, time in self._tried(tried).items():
                 if case in tried and time < best.get(case, (rule[case], None))[0]:
                     best[case] = time, tried[case]
-        found = self._confirmed({case: one for case, (_, one) in best.items()})
-        self._say(f"{self._name}: {len(problems)} kinds of kernels, {len(found)} of them faster than by rule")
-        return found
+        confirmed = self._confirmed({case: launch for case, (_, launch) in best.items()})
+        self._say(f"{self._name}: {len(problems)} kinds of kernels, {len(confirmed)} of them faster than by rule")
+        return confirmed
 
     def _launches(self, case: Case, problem: Problem) -> list[Launch]:
-        template = next(one for one in templates.load_all() if one.name == case.template)
+        template = next(candidate for candidate in templates.load_all() if candidate.name == case.template)
         return list(template.launches(problem, self._target))
 
     def _confirmed(self, best: Tuning) -> Tuning:
         """Those that are faster when all are measured once more, as are the rules."""
         _, rule = self._measured({})
         times = self._tried(best)
-        found = {case: one for case, one in best.items() if times.get(case, rule[case]) < GAIN * rule[case]}
-        for case, one in found.items():
+        confirmed = {case: launch for case, launch in best.items() if times.get(case, rule[case]) < GAIN * rule[case]}
+        for case, launch in confirmed.items():
             before, after = rule[case] / 1e3, times[case] / 1e3
-            self._say(f"  {case.template} {case.shape_class} {case.layout}: {before:.0f} us -> {after:.0f} us by {one}")
-        return found
+            self._say(
+                f"  {case.template} {case.shape_class} {case.layout}: {before:.0f} us -> {after:.0f} us by {launch}"
+            )
+        return confirmed
 
     def _tried(self, tried: Tuning) -> Times:
         """Nothing where a driver refuses one of them."""
@@ -164,8 +168,8 @@ class _Tuner:
                     case = Case(name, problem.shape_class(), problem.formats, problem.layout)
                     problems.setdefault(case, problem)
                     read = {parts[slot] for slot in dispatch.slots if slot in parts}
-                    for one in (case, *read):
-                        times[one] = times.get(one, 0.0) + end - start
+                    for read_case in (case, *read):
+                        times[read_case] = times.get(read_case, 0.0) + end - start
                     if kernel.name.endswith(matmul_staged.PART):
                         parts[dispatch.slots[-1]] = case
             fastest = {case: min(time, fastest.get(case, time)) for case, time in times.items()}
@@ -180,9 +184,9 @@ def _run(step: Step, engine: measure.Engine) -> None:
     del kept
 
 
-def _spread(found: list[Launch], most: int) -> list[Launch]:
+def _spread(launches: list[Launch], most: int) -> list[Launch]:
     """As many as there may be: the first ones, which templates expect most of, and fewer and fewer of the others."""
-    if not most or len(found) <= most:
-        return found
-    last, step = len(found) - 1, max(most - 1, 1)
-    return [found[at] for at in sorted({max(round(last * (n / step) ** 2), n) for n in range(most)})]
+    if not most or len(launches) <= most:
+        return launches
+    last, step = len(launches) - 1, max(most - 1, 1)
+    return [launches[index] for index in sorted({max(round(last * (n / step) ** 2), n) for n in range(most)})]

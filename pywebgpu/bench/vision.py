@@ -74,8 +74,8 @@ def mobilenet(torch: ModuleType, size: int, classes: int) -> object:
     layers: list[Any] = joined(3, 32, 3, 1 if is_small else 2)
     inner = 32
     for number, (expansion, outer, repeats, stride) in enumerate(BOTTLENECKS):
-        for at in range(repeats):
-            step = stride if at == 0 and not (is_small and number == 1) else 1
+        for index in range(repeats):
+            step = stride if index == 0 and not (is_small and number == 1) else 1
             layers.append(Bottleneck(inner, outer, step, expansion))
             inner = outer
     layers += joined(inner, 1280, 1)

@@ -144,7 +144,7 @@ def training_of(shape: gpt.Shape, *, is_large: bool = False) -> Training:
     def batch() -> tuple[Data, Data]:
         rows, length = shape.batch, shape.block + 1
         text = integers(shape.vocabulary, rows, length).values
-        lines = [text[at : at + length] for at in range(0, rows * length, length)]
+        lines = [text[start : start + length] for start in range(0, rows * length, length)]
         inputs = [character for line in lines for character in line[:-1]]
         targets = [character for line in lines for character in line[1:]]
         return Data((rows, shape.block), inputs, "int"), Data((rows * shape.block,), targets, "int")
@@ -196,8 +196,8 @@ def _tensor(torch: ModuleType, device: str, data: Data) -> Tensor:
     if not data.values:
         return _by_formula(torch, prod(data.shape), 0, device).reshape(data.shape).contiguous()
     dtype = torch.float32 if data.kind == "float" else torch.int64
-    made: Tensor = torch.tensor(data.values, dtype=dtype, device=device).reshape(data.shape).contiguous()
-    return made
+    tensor: Tensor = torch.tensor(data.values, dtype=dtype, device=device).reshape(data.shape).contiguous()
+    return tensor
 
 
 def _fill(torch: ModuleType, model: Module) -> None:
@@ -207,22 +207,22 @@ def _fill(torch: ModuleType, model: Module) -> None:
             parameter.copy_(_tensor(torch, str(parameter.device), data))
 
 
-def _by_formula(torch: ModuleType, count: int, at: int, device: object) -> Tensor:
+def _by_formula(torch: ModuleType, count: int, seed: int, device: object) -> Tensor:
     n = torch.arange(count, device=device)
-    drawn = ((n % 4099) * 53 + (n % 613) * 97 + 31 * at) % 1009
-    made: Tensor = drawn.float() / 504.0 - 1.0
-    return made
+    drawn = ((n % 4099) * 53 + (n % 613) * 97 + 31 * seed) % 1009
+    values: Tensor = drawn.float() / 504.0 - 1.0
+    return values
 
 
 def _fill_by_formula(torch: ModuleType, model: Module) -> None:
     """The same in every library, as it is of small whole numbers."""
     with torch.no_grad():
-        for at, parameter in enumerate(model.parameters()):
+        for index, parameter in enumerate(model.parameters()):
             if parameter.ndim == 1:  # Libraries agree on the scales of norms, which are ones.
                 continue
-            drawn = _by_formula(torch, parameter.numel(), at, parameter.device)
+            drawn = _by_formula(torch, parameter.numel(), index, parameter.device)
             parameter.copy_((drawn * prod(parameter.shape[1:]) ** -0.5).reshape(parameter.shape))
-        for parameter in [one for name, one in model.named_parameters() if one.ndim == 1 and name.endswith("bias")]:
+        for parameter in [bias for name, bias in model.named_parameters() if bias.ndim == 1 and name.endswith("bias")]:
             parameter.zero_()
 
 
@@ -284,8 +284,8 @@ def _lstm() -> Training:
 
     def data() -> tuple[Data, Data]:
         text = integers(vocabulary, batch, length + 1).values
-        lines = [text[at : at + length + 1] for at in range(0, len(text), length + 1)]
-        inputs, targets = ([one for line in lines for one in line[at : at + length]] for at in (0, 1))
+        lines = [text[start : start + length + 1] for start in range(0, len(text), length + 1)]
+        inputs, targets = ([token for line in lines for token in line[offset : offset + length]] for offset in (0, 1))
         return Data((batch, length), inputs, "int"), Data((batch * length,), targets, "int")
 
     return Training(model, data, lambda torch, parameters: torch.optim.AdamW(parameters, lr=1e-3), is_large=True)
@@ -301,7 +301,7 @@ _OTHERS = (
     _trained("lstm", "2 layers of 256, 64 characters, batch 32, vocabulary 65, AdamW", _lstm()),
 )
 LARGE: dict[str, Callable[[int], Workload]] = {"distilgpt2": distilgpt2}
-LARGE |= {one.name: lambda tokens, one=one: one for one in _OTHERS}  # type: ignore[misc]
+LARGE |= {workload.name: lambda tokens, workload=workload: workload for workload in _OTHERS}  # type: ignore[misc]
 TOKENS = 512  # of the large ones, where nobody says
 
 
@@ -314,8 +314,8 @@ def checked(name: str) -> str:
 
 def named(name: str, tokens: int = TOKENS, precision: str = "float32") -> Workload:
     """A workload; `tokens` counts for the large ones, `precision` for those that train."""
-    found = WORKLOADS.get(name) or LARGE[name](tokens)
-    if found.training is None or precision == "float32":
-        return found
-    training = replace(found.training, precision=precision)
-    return replace(found, text=f"{found.text}, {precision} autocast", build=training.build, training=training)
+    workload = WORKLOADS.get(name) or LARGE[name](tokens)
+    if workload.training is None or precision == "float32":
+        return workload
+    training = replace(workload.training, precision=precision)
+    return replace(workload, text=f"{workload.text}, {precision} autocast", build=training.build, training=training)

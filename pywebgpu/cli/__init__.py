@@ -32,11 +32,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--version", action="version", version=f"pywebgpu {version.own}")
     parser.add_argument("command", choices=_COMMANDS, metavar="COMMAND", help="one of those below")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
-    given = sys.argv[1:] if arguments is None else arguments
-    if not given:
+    usable = sys.argv[1:] if arguments is None else arguments
+    if not usable:
         parser.print_help()
         return 0
-    options = parser.parse_args(given)
+    options = parser.parse_args(usable)
     module, _ = _COMMANDS[options.command]
     status: int = importlib.import_module(module).main(options.arguments)
     return status

@@ -66,7 +66,7 @@ def examine() -> Report:
     inside = sys.platform == "emscripten"
     versions: dict[str, str | None] = {"pywebgpu": version.own}
     versions |= {name: _version(name) for name in ("wgpu", "numpy") if name != "wgpu" or not inside}
-    found = adapters.adapters()
+    tool = adapters.adapters()
     try:
         device, reason = adapters.choose_default()
     except CannotWaitError as error:
@@ -77,13 +77,13 @@ def examine() -> Report:
         python=f"{platform.python_implementation()} {platform.python_version()}",
         platform=platform.platform(),
         versions=versions,
-        adapters=found,
+        adapters=tool,
         default_device=device,
         reason=reason,
         node=node,
         page=page,
         settings=asdict(settings),
-        advice=_advise_page(page) if inside else _advise(versions, found) + _advise_node(node),
+        advice=_advise_page(page) if inside else _advise(versions, tool) + _advise_node(node),
     )
 
 
@@ -137,10 +137,10 @@ def _node() -> dict[str, Used]:
 
 def _used(find: Callable[[], Found]) -> Used:
     try:
-        found = find()
+        usable = find()
     except InstallationError as error:
         return Used("", str(error))
-    return Used(str(found.path), found.reason)
+    return Used(str(usable.path), usable.reason)
 
 
 def _page() -> dict[str, str]:
@@ -175,14 +175,14 @@ def _advise_node(node: dict[str, Used]) -> list[Advice]:
     return [Advice("Node with pyodide and webgpu", purpose, f"{installation.install_command()}    (or: make modules)")]
 
 
-def _advise(versions: dict[str, str | None], found: list[AdapterInfo]) -> list[Advice]:
+def _advise(versions: dict[str, str | None], index: list[AdapterInfo]) -> list[Advice]:
     advice: list[Advice] = []
     extra = 'pip install "pywebgpu[native]"    (in a checkout: pip install -e ".[native]")'
     if versions["numpy"] is None:
         advice.append(Advice("numpy", "runs device cpu", extra))
     if versions["wgpu"] is None:
         advice.append(Advice("wgpu", "runs device webgpu outside a browser", extra))
-    is_served = any(adapter.is_complete for adapter in found)
+    is_served = any(adapter.is_complete for adapter in index)
     if sys.platform == "linux" and versions["wgpu"] is not None and not is_served:
         advice += _advise_vulkan()
     return advice

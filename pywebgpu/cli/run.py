@@ -40,10 +40,10 @@ def _file(module: str) -> str:
 
 def _split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     """What is for this command, and from the script, or behind the module, on what is the program's."""
-    at = 0
-    while at < len(arguments) and arguments[at].startswith("-"):
-        takes_value = arguments[at] in ("--device", "-m")
-        at += 2 if takes_value else 1
-        if arguments[at - 2 : at - 1] == ["-m"]:
+    work = 0
+    while work < len(arguments) and arguments[work].startswith("-"):
+        takes_value = arguments[work] in ("--device", "-m")
+        work += 2 if takes_value else 1
+        if arguments[work - 2 : work - 1] == ["-m"]:
             break
-    return list(arguments[:at]), list(arguments[at:])
+    return list(arguments[:work]), list(arguments[work:])

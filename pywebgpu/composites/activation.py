@@ -32,8 +32,8 @@ def gelu(x: Node, approximate: str = "none") -> Node:
     """
     if approximate == "none":
         below = pointwise.erf(pointwise.mul(x, arithmetic.like(x, sqrt(0.5))))
-        half, one = arithmetic.like(x, 0.5), arithmetic.like(x, 1)
-        return pointwise.mul(pointwise.mul(x, half), pointwise.add(below, one))
+        half, unit = arithmetic.like(x, 0.5), arithmetic.like(x, 1)
+        return pointwise.mul(pointwise.mul(x, half), pointwise.add(below, unit))
     if approximate != "tanh":
         raise ShapeError(f"approximate argument must be either none or tanh, got {approximate!r}")
     factor = sqrt(8 / pi)  # (1 + tanh(y)) / 2 is sigmoid(2 y).

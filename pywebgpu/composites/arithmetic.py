@@ -55,8 +55,8 @@ def result_type(*operands: Operand) -> DType:
 def cast(x: Node, dtype: DType) -> Node:
     if x.spec.dtype is dtype:
         return x
-    made = pointwise.cast(x, dtype=dtype)
-    return made if dtype.compute is not None else wide.note(made, 0)
+    converted = pointwise.cast(x, dtype=dtype)
+    return converted if dtype.compute is not None else wide.note(converted, 0)
 
 
 def number(value: Number, dtype: DType) -> Node:
@@ -93,8 +93,8 @@ def _node_of(value: Number, dtype: DType, *, is_rounded: bool) -> Node:
 
 def paired(x: Node) -> Node:
     """(..., 2) real numbers as (...) complex ones."""
-    found: Node = parts().as_complex(x)
-    return found
+    complex_node: Node = parts().as_complex(x)
+    return complex_node
 
 
 def parts() -> ModuleType:
@@ -111,10 +111,10 @@ def _outside(value: float, dtype: DType) -> Node:
         return pointwise.scalar(
             numbers.finite(float(value), dtypes.float64 if dtype is dtypes.float64 else dtypes.float32), dtype
         )
-    whole = numbers.wrapped(value, dtype)
-    if dtype is not dtypes.int64 or numbers.WORD[0] <= whole <= numbers.WORD[1]:
-        return host(whole, dtype)
-    return wide.note(pointwise.full(whole, Spec((), dtype)), whole)
+    wrapped = numbers.wrapped(value, dtype)
+    if dtype is not dtypes.int64 or numbers.WORD[0] <= wrapped <= numbers.WORD[1]:
+        return host(wrapped, dtype)
+    return wide.note(pointwise.full(wrapped, Spec((), dtype)), wrapped)
 
 
 def node(operand: Operand, dtype: DType) -> Node:
@@ -154,10 +154,10 @@ def binary(op: Pointwise, a: Operand, b: Operand, dtype: DType | None = None) ->
             return cast(op(*together(a, b, dtype=dtypes.float32)), dtype)
     left = a if isinstance(a, Node) and a.spec.dtype is dtype else _operand(a, dtype)
     right = b if isinstance(b, Node) and b.spec.dtype is dtype else _operand(b, dtype)
-    one, other = left.spec.shape, right.spec.shape
-    if one == other or not one or not other:
+    left_shape, other = left.spec.shape, right.spec.shape
+    if left_shape == other or not left_shape or not other:
         return op(left, right)
-    shape = broadcast(one, other)
+    shape = broadcast(left_shape, other)
     return op(broadcast_to(left, shape), broadcast_to(right, shape))
 
 
@@ -174,7 +174,7 @@ def together(*operands: Operand, dtype: DType | None = None) -> tuple[Node, ...]
     nodes = [node(operand, dtype) for operand in operands]
     shape = broadcast_all([n.spec.shape for n in nodes])
     return tuple(
-        [broadcast_to(n, shape) if isinstance(given, Node) else n for n, given in zip(nodes, operands, strict=True)]
+        [broadcast_to(n, shape) if isinstance(operand, Node) else n for n, operand in zip(nodes, operands, strict=True)]
     )
 
 

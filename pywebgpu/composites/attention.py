@@ -101,19 +101,19 @@ def _narrowed(window: Window, length: int, span: int) -> Window:
 
 def _inside(shape: Shape, window: Window) -> list[Node]:
     """What is true, together, where the last coordinate lies in the window of the one before it."""
-    (left, right), found = window, list[Node]()
+    (left, right), conditions = window, list[Node]()
     spec, rank = Spec(shape, dtypes.int32), len(shape)
     query, key = (pointwise.iota(spec=spec, axis=axis) for axis in (rank - 2, rank - 1))
     if right is not None:
-        found.append(pointwise.ge(pointwise.add(query, arithmetic.like(query, right)) if right else query, key))
+        conditions.append(pointwise.ge(pointwise.add(query, arithmetic.like(query, right)) if right else query, key))
     if left is not None:
-        found.append(pointwise.ge(pointwise.add(key, arithmetic.like(key, left)) if left else key, query))
-    return found
+        conditions.append(pointwise.ge(pointwise.add(key, arithmetic.like(key, left)) if left else key, query))
+    return conditions
 
 
 def _sees(length: int, span: int, window: Window) -> bool:
     """Whether each of `length` rows has one of `span` keys in its window."""
-    nearest, farthest = (max(length, span) if one is None else one for one in window)
+    nearest, farthest = (max(length, span) if bound is None else bound for bound in window)
     return farthest >= 0 and nearest + farthest >= 0 and length - nearest <= span
 
 
@@ -285,8 +285,8 @@ def _vjp(
     if multiplied:
         product = pointwise.mul(precision.upcast(_turned(grad)), precision.upcast(_turned(inner)))
         inner = reduction.sum_(product, (3,))
-    given = (grad, sums, inner, query, key, value, *extras)
-    parts = attention_backward(*given, multiplied=multiplied, **options)
+    inputs = (grad, sums, inner, query, key, value, *extras)
+    parts = attention_backward(*inputs, multiplied=multiplied, **options)
     for_key, for_value, for_query = map(_turned, parts)
     return (for_query, for_key, for_value, *none)
 
@@ -323,12 +323,12 @@ def _gradient_fallback(
     product = pointwise.mul(weights, coming)
     scores = pointwise.mul(weights, arithmetic.sub(coming, reduction.sum_(product, (3,))))
     scores = arithmetic.cast(pointwise.mul(scores, arithmetic.like(scores, scale)), dtype)
-    found = (
+    gradients = (
         _grouped_sum(scores, query, groups),
         _grouped_sum(arithmetic.cast(seen, dtype), grad, groups),
         _grouped_product(scores, key, lead, groups),
     )
-    return tuple([_turned(x) for x in found])
+    return tuple([_turned(x) for x in gradients])
 
 
 def _grouped_sum(a: Node, b: Node, groups: int) -> Node:

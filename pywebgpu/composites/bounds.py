@@ -48,11 +48,13 @@ def checked(index: Node, size: int, dim: int = 0, *, wrap: bool = True, text: st
     if 0 in index.spec.shape:
         return index
     low = -size if wrap else 0
-    found = known_range(index)
-    if size == 0 or (found is not None and found.exact and not (low <= found.low and found.high < size)):
-        wrong = 0 if found is None else found.low if found.low < low else found.high
+    index_range = known_range(index)
+    if size == 0 or (
+        index_range is not None and index_range.exact and not (low <= index_range.low and index_range.high < size)
+    ):
+        wrong = 0 if index_range is None else index_range.low if index_range.low < low else index_range.high
         raise RangeError(text.format(index=wrong, dim=dim, size=size))
-    if found is not None and found.low >= 0 and found.high < size:
+    if index_range is not None and index_range.low >= 0 and index_range.high < size:
         return index
     return _checked_later(index, size, wrap=wrap, text=text.replace("{dim}", str(dim)))
 
@@ -115,9 +117,9 @@ def known_range(node: Node, depth: int = DEPTH) -> Range | None:
     if depth == 0 or node.buffer is not None or node.spec.dtype.kind is Kind.FLOAT or 0 in node.spec.shape:
         return None
     if node.op is OUTPUT and node.inputs[0].op is indexing.stacked_slices:
-        found = known_range(node.inputs[0].inputs[0], depth - 1)
-        return None if found is None else Range(found.low, found.high, False)
-    return _of_op(node, lambda which: known_range(node.inputs[which], depth - 1))
+        range_of_input = known_range(node.inputs[0].inputs[0], depth - 1)
+        return None if range_of_input is None else Range(range_of_input.low, range_of_input.high, False)
+    return _of_op(node, lambda input_index: known_range(node.inputs[input_index], depth - 1))
 
 
 def fixed_range(node: Node, of: Ranges) -> Range:
@@ -130,8 +132,8 @@ def fixed_range(node: Node, of: Ranges) -> Range:
     every = Range(low, high, False)
     if node.buffer is not None or node.op in (HOST, DATA) or 0 in node.spec.shape:
         return every
-    found = _of_op(node, of)
-    return found if found is not None and low <= found.low and found.high <= high else every
+    range_of_op = _of_op(node, of)
+    return range_of_op if range_of_op is not None and low <= range_of_op.low and range_of_op.high <= high else every
 
 
 def folded(node: Node, of: Ranges) -> Range | None:
@@ -144,23 +146,23 @@ def _of_op(node: Node, of: Ranges) -> Range | None:
     """What 32 bits, or the dtype, do not hold wraps, and is unknown."""
     if isinstance(node.op, Movement):
         return _moved(node, of)
-    found = folded(node, of)
-    if found is None:
+    range_of_node = folded(node, of)
+    if range_of_node is None:
         return None
     low, high = HELD[node.spec.dtype] if node.spec.dtype.kind is Kind.INT else (0, 1)
-    return found if low <= found.low and found.high <= high else None
+    return range_of_node if low <= range_of_node.low and range_of_node.high <= high else None
 
 
 def _moved(node: Node, of: Ranges) -> Range | None:
-    found = of(0)
-    if found is None:
+    range_of_input = of(0)
+    if range_of_input is None:
         return None
     if node.op in (movement.slice_, movement.window):
-        return Range(found.low, found.high, False)
+        return Range(range_of_input.low, range_of_input.high, False)
     if node.op in (movement.pad, movement.unwindow):
         value = int(node.attrs.get("value", 0))
-        return Range(min(found.low, value), max(found.high, value), False)
-    return found
+        return Range(min(range_of_input.low, value), max(range_of_input.high, value), False)
+    return range_of_input
 
 
 def _const(node: Node, of: Ranges) -> Range:
@@ -184,9 +186,14 @@ def _cast(node: Node, of: Ranges) -> Range | None:
     dtype, source = node.spec.dtype, node.inputs[0].spec.dtype
     if source.kind is Kind.BOOL:
         return Range(0, 1, False)
-    found = of(0) if source.kind is Kind.INT else None
-    fits = found is not None and dtype.kind is Kind.INT and dtype.low <= found.low and found.high <= dtype.high
-    return found if fits else None
+    range_of_input = of(0) if source.kind is Kind.INT else None
+    fits = (
+        range_of_input is not None
+        and dtype.kind is Kind.INT
+        and dtype.low <= range_of_input.low
+        and range_of_input.high <= dtype.high
+    )
+    return range_of_input if fits else None
 
 
 def _index(node: Node, of: Ranges) -> Range:
@@ -233,28 +240,36 @@ def _floor_divide(node: Node, of: Ranges) -> Range | None:
 
 
 def _neg(node: Node, of: Ranges) -> Range | None:
-    found = of(0)
-    return None if found is None else Range(-found.high, -found.low, found.exact)
+    range_of_input = of(0)
+    return None if range_of_input is None else Range(-range_of_input.high, -range_of_input.low, range_of_input.exact)
 
 
 def _abs(node: Node, of: Ranges) -> Range | None:
-    found = of(0)
-    if found is None:
+    range_of_input = of(0)
+    if range_of_input is None:
         return None
-    low, high = sorted((abs(found.low), abs(found.high)))
-    return Range(0 if found.low <= 0 <= found.high else low, high, False)
+    low, high = sorted((abs(range_of_input.low), abs(range_of_input.high)))
+    return Range(0 if range_of_input.low <= 0 <= range_of_input.high else low, high, False)
 
 
 def _relu(node: Node, of: Ranges) -> Range | None:
-    found = of(0)
-    return None if found is None else Range(max(found.low, 0), max(found.high, 0), found.exact)
+    range_of_input = of(0)
+    return (
+        None
+        if range_of_input is None
+        else Range(max(range_of_input.low, 0), max(range_of_input.high, 0), range_of_input.exact)
+    )
 
 
 def _masked(node: Node, of: Ranges) -> Range | None:
     """Of two numbers of which one is not negative, `and` keeps no bit that this one has not."""
     if node.spec.dtype.kind is Kind.BOOL:
         return Range(0, 1, False)
-    highs = [found.high for found in (of(0), of(1)) if found is not None and found.low >= 0]
+    highs = [
+        range_of_input.high
+        for range_of_input in (of(0), of(1))
+        if range_of_input is not None and range_of_input.low >= 0
+    ]
     return Range(0, min(highs), False) if highs else None
 
 
@@ -262,9 +277,13 @@ def _union(start: int) -> Rule:
     """The range of an op that picks each element from one of its inputs from `start` on."""
 
     def rule(node: Node, of: Ranges) -> Range | None:
-        found = [of(which) for which, source in enumerate(node.inputs) if which >= start and 0 not in source.spec.shape]
-        known = [part for part in found if part is not None]
-        if not known or len(known) < len(found):
+        ranges = [
+            of(input_index)
+            for input_index, source in enumerate(node.inputs)
+            if input_index >= start and 0 not in source.spec.shape
+        ]
+        known = [part for part in ranges if part is not None]
+        if not known or len(known) < len(ranges):
             return None
         exact = node.op is indexing.cat and all(part.exact for part in known)
         return Range(min(part.low for part in known), max(part.high for part in known), exact)
@@ -273,8 +292,8 @@ def _union(start: int) -> Rule:
 
 
 def _taken(node: Node, of: Ranges) -> Range | None:
-    found = of(0)
-    return None if found is None else Range(found.low, found.high, False)
+    range_of_input = of(0)
+    return None if range_of_input is None else Range(range_of_input.low, range_of_input.high, False)
 
 
 # Sums and products: of how many elements, at most
@@ -284,22 +303,22 @@ def _folded_count(node: Node) -> int:
     return prod(node.inputs[0].spec.shape[axis] for axis in node.attrs["axes"])
 
 
-def _added(found: Range | None, count: int) -> Range | None:
-    return None if found is None else Range(min(found.low * count, 0), max(found.high * count, 0), False)
+def _added(term: Range | None, count: int) -> Range | None:
+    return None if term is None else Range(min(term.low * count, 0), max(term.high * count, 0), False)
 
 
-def _multiplied(found: Range | None, count: int) -> Range | None:
+def _multiplied(factor: Range | None, count: int) -> Range | None:
     """Known of factors of at most 1, and of a few factors."""
-    size = 0 if found is None else max(abs(found.low), abs(found.high))
-    if found is None or (size > 1 and count > 64):
+    size = 0 if factor is None else max(abs(factor.low), abs(factor.high))
+    if factor is None or (size > 1 and count > 64):
         return None
     return Range(-(size**count), size**count, False)
 
 
 def _sum(node: Node, of: Ranges) -> Range | None:
-    found = of(0)
+    range_of_input = of(0)
     count = _folded_count(node)
-    return None if found is None else Range(found.low * count, found.high * count, False)
+    return None if range_of_input is None else Range(range_of_input.low * count, range_of_input.high * count, False)
 
 
 def _prod(node: Node, of: Ranges) -> Range | None:

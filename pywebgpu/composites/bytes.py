@@ -12,11 +12,13 @@ def linear(x: Node, axis: int, n_out: int, scale: float, *, align_corners: bool)
     if n_out == n and (align_corners or scale == 1):
         return x
     largest = max(max(part, 1 - part) for part in _parts(n, n_out, scale, align_corners=align_corners))
-    one = 2.0 ** next(bits for bits in range(23) if int(0.5 + largest * 2 ** (bits + 1)) >= 1 << 15)
+    precision_scale = 2.0 ** next(bits for bits in range(23) if int(0.5 + largest * 2 ** (bits + 1)) >= 1 << 15)
     weights = resample.weights_of(n, n_out, scale, dtypes.float32, align_corners=align_corners)
-    weights = pointwise.floor(_plus_half(pointwise.mul(weights, arithmetic.like(weights, one))))
+    weights = pointwise.floor(_plus_half(pointwise.mul(weights, arithmetic.like(weights, precision_scale))))
     out = resample.weighed(arithmetic.cast(x, dtypes.float32), axis, weights)
-    return arithmetic.cast(pointwise.floor(_plus_half(pointwise.mul(out, arithmetic.like(out, 1 / one)))), dtypes.uint8)
+    return arithmetic.cast(
+        pointwise.floor(_plus_half(pointwise.mul(out, arithmetic.like(out, 1 / precision_scale)))), dtypes.uint8
+    )
 
 
 def _plus_half(x: Node) -> Node:

@@ -27,19 +27,19 @@ def composite(function: Callable[P, Node]) -> Callable[P, Node]:
             return function(*args, **options)
         nodes: list[Node] = []
         flows = False
-        given: list[object] = []
+        arguments: list[object] = []
         values: Sequence[Any] = (*args, *options.values()) if options else args
         for value in values:
             kind = type(value)
             if kind is Node or isinstance(value, Node):
                 nodes.append(value)
-                given.append(value.spec)
+                arguments.append(value.spec)
                 flows = flows or value.requires
             elif kind in _CONSTANT or (kind is float and _is_known(value)) or _is_shape(value):
-                given.append(value)
+                arguments.append(value)
             else:
                 return function(*args, **options)
-        op = _made(function, name, tuple(options), flows and thread_state.grad, *given)
+        op = _made(function, name, tuple(options), flows and thread_state.grad, *arguments)
         return function(*args, **options) if op is None else op(*nodes)
 
     return call
@@ -60,15 +60,15 @@ def _is_shape(value: object) -> bool:
 
 @lru_cache(maxsize=KNOWN, typed=True)  # 1, 1.0 and True are not the same.
 def _made(
-    function: Callable[..., Node], name: str, names: tuple[str, ...], flows: bool, *given: object
+    function: Callable[..., Node], name: str, names: tuple[str, ...], flows: bool, *arguments: object
 ) -> Composite | None:
     """The op of a function for arguments, where a Spec stands for a node. None where it has to be recorded as it is.
 
     flows: a gradient may be asked for.
     """
-    inputs = tuple([_stand_in(value, flows=flows) for value in given if isinstance(value, Spec)])
+    inputs = tuple([_stand_in(value, flows=flows) for value in arguments if isinstance(value, Spec)])
     left = iter(inputs)
-    values = [next(left) if isinstance(value, Spec) else value for value in given]
+    values = [next(left) if isinstance(value, Spec) else value for value in arguments]
     count, wide = len(values) - len(names), len(thread_state.wide)
     before = thread_state.grad, thread_state.decomposing
     thread_state.grad, thread_state.decomposing = flows, True
@@ -81,7 +81,7 @@ def _made(
     order = walk.toposort([output])
     if is_wide or not all(_follows(node) or node in inputs for node in order):
         return None
-    return Composite(name, f"{name}({', '.join(map(repr, given))}; {names}, {flows})", inputs, output)
+    return Composite(name, f"{name}({', '.join(map(repr, arguments))}; {names}, {flows})", inputs, output)
 
 
 def _stand_in(spec: Spec, *, flows: bool) -> Node:

@@ -23,14 +23,14 @@ def sizes(name: str, value: Sizes, rank: int) -> Shape:
     value = shapes.plain(value)
     if isinstance(value, int):
         return (value,) * rank
-    found = tuple(int(n) for n in value)
-    if len(found) == 1:
-        return found * rank
-    if len(found) != rank:
+    values = tuple(int(n) for n in value)
+    if len(values) == 1:
+        return values * rank
+    if len(values) != rank:
         raise ShapeError(
-            f"expected {name} to be a single integer value or a list of {rank} values, but got {list(found)}"
+            f"expected {name} to be a single integer value or a list of {rank} values, but got {list(values)}"
         )
-    return found
+    return values
 
 
 @composite
@@ -55,10 +55,10 @@ def conv(
     x, batched = _batched(name, x, rank)
     _check_weight(name, x, weight, bias, rank, groups, channels=weight.spec.shape[1] * groups)
     kernel = weight.spec.shape[2:]
-    step, apart = sizes("stride", stride, rank), sizes("dilation", dilation, rank)
-    before, after = _padding(padding, kernel, step, apart, rank)
-    _check_sizes(name, x, kernel, step, apart, before, after)
-    (out,) = sliding_product(x, weight, step=step, apart=apart, groups=groups, before=before, after=after)
+    step, dilations = sizes("stride", stride, rank), sizes("dilation", dilation, rank)
+    before, after = _padding(padding, kernel, step, dilations, rank)
+    _check_sizes(name, x, kernel, step, dilations, before, after)
+    (out,) = sliding_product(x, weight, step=step, dilation=dilations, groups=groups, before=before, after=after)
     return _finished(out, bias, batched=batched)
 
 
@@ -85,16 +85,16 @@ def conv_transpose(
     x, batched = _batched(name, x, rank)
     _check_weight(name, x, weight, bias, rank, groups, channels=weight.spec.shape[0])
     kernel = weight.spec.shape[2:]
-    step, apart = sizes("stride", stride, rank), sizes("dilation", dilation, rank)
+    step, dilations = sizes("stride", stride, rank), sizes("dilation", dilation, rank)
     cut, extra = sizes("padding", padding, rank), sizes("output_padding", output_padding, rank)
-    if any(e >= max(s, d) for e, s, d in zip(extra, step, apart, strict=True)):
+    if any(e >= max(s, d) for e, s, d in zip(extra, step, dilations, strict=True)):
         raise ShapeError(
             f"output padding must be smaller than either stride or dilation, but got output_padding: {extra}, "
-            f"stride: {step}, dilation: {apart}"
+            f"stride: {step}, dilation: {dilations}"
         )
-    sizes_ = zip(x.spec.shape[2:], step, apart, kernel, extra, strict=True)
+    sizes_ = zip(x.spec.shape[2:], step, dilations, kernel, extra, strict=True)
     full = tuple((a - 1) * s + d * (k - 1) + 1 + e for a, s, d, k, e in sizes_)
-    out = spread(x, weight, full, step, apart, groups)
+    out = spread(x, weight, full, step, dilations, groups)
     ends = tuple(-c for c in cut)
     if any(f <= 2 * c for f, c in zip(full, cut, strict=True)):
         raise ShapeError(f"{name}: output size is too small: {full} less padding {cut} on both sides")
@@ -104,17 +104,17 @@ def conv_transpose(
 def unfold(x: Node, kernel_size: Sizes, dilation: Sizes = 1, padding: Sizes = 0, stride: Sizes = 1) -> Node:
     """(n, c, h, w) -> (n, c * kernel, positions): the columns that `conv` multiplies."""
     x, batched = _batched("unfold", x, 2)
-    kernel, step, apart = (
+    kernel, step, dilations = (
         sizes("kernel_size", kernel_size, 2),
         sizes("stride", stride, 2),
         sizes("dilation", dilation, 2),
     )
     pad = sizes("padding", padding, 2)
-    _check_sizes("unfold", x, kernel, step, apart, pad, pad)
-    seen = windows(padded(x, pad, pad), kernel, step, apart)
-    n, c, *at = seen.spec.shape[:4]
+    _check_sizes("unfold", x, kernel, step, dilations, pad, pad)
+    seen = windows(padded(x, pad, pad), kernel, step, dilations)
+    n, c, *positions = seen.spec.shape[:4]
     order = (0, 1, 4, 5, 2, 3)
-    out = movement.reshape(movement.permute(seen, order=order), shape=(n, c * prod(kernel), prod(at)))
+    out = movement.reshape(movement.permute(seen, order=order), shape=(n, c * prod(kernel), prod(positions)))
     return out if batched else movement.reshape(out, shape=out.spec.shape[1:])
 
 
@@ -122,7 +122,7 @@ def fold(
     x: Node, output_size: Sizes, kernel_size: Sizes, dilation: Sizes = 1, padding: Sizes = 0, stride: Sizes = 1
 ) -> Node:
     """(n, c * kernel, positions) -> (n, c, *output_size): the columns of `unfold` added where they overlap."""
-    kernel, step, apart = (
+    kernel, step, dilations = (
         sizes("kernel_size", kernel_size, 2),
         sizes("stride", stride, 2),
         sizes("dilation", dilation, 2),
@@ -132,15 +132,15 @@ def fold(
     if not batched:
         x = movement.reshape(x, shape=(1, *x.spec.shape))
     full = tuple(n + 2 * p for n, p in zip(size, pad, strict=True))
-    at = tuple((f - d * (k - 1) - 1) // s + 1 for f, d, k, s in zip(full, apart, kernel, step, strict=True))
-    if len(x.spec.shape) != 3 or x.spec.shape[1] % prod(kernel) or x.spec.shape[2] != prod(at):
+    positions = tuple((f - d * (k - 1) - 1) // s + 1 for f, d, k, s in zip(full, dilations, kernel, step, strict=True))
+    if len(x.spec.shape) != 3 or x.spec.shape[1] % prod(kernel) or x.spec.shape[2] != prod(positions):
         raise ShapeError(
-            f"fold: needs (n, c * {prod(kernel)}, {prod(at)}) for output_size={size}, kernel_size={kernel}, "
-            f"dilation={apart}, padding={pad}, stride={step}, got {x.spec.shape}"
+            f"fold: needs (n, c * {prod(kernel)}, {prod(positions)}) for output_size={size}, kernel_size={kernel}, "
+            f"dilation={dilations}, padding={pad}, stride={step}, got {x.spec.shape}"
         )
     n, c = x.spec.shape[0], x.spec.shape[1] // prod(kernel)
-    columns = movement.permute(movement.reshape(x, shape=(n, c, *kernel, *at)), order=(0, 1, 4, 5, 2, 3))
-    out = overlapped(columns, full, kernel, step, apart)
+    columns = movement.permute(movement.reshape(x, shape=(n, c, *kernel, *positions)), order=(0, 1, 4, 5, 2, 3))
+    out = overlapped(columns, full, kernel, step, dilations)
     ends = tuple(-p for p in pad)
     out = padded(out, ends, ends)
     return out if batched else movement.reshape(out, shape=out.spec.shape[1:])
@@ -167,18 +167,18 @@ def _finished(out: Node, bias: Node | None, *, batched: bool) -> Node:
     return out if batched else movement.reshape(out, shape=out.spec.shape[1:])
 
 
-def _padding(padding: Sizes | str, kernel: Shape, step: Shape, apart: Shape, rank: int) -> tuple[Shape, Shape]:
+def _padding(padding: Sizes | str, kernel: Shape, step: Shape, dilation: Shape, rank: int) -> tuple[Shape, Shape]:
     if padding == "valid":
         return (0,) * rank, (0,) * rank
     if padding == "same":
         if any(s != 1 for s in step):
             raise ShapeError("padding='same' is not supported for strided convolutions")
-        total = [d * (k - 1) for k, d in zip(kernel, apart, strict=True)]
+        total = [d * (k - 1) for k, d in zip(kernel, dilation, strict=True)]
         return tuple(t // 2 for t in total), tuple(t - t // 2 for t in total)
     if isinstance(padding, str):
         raise ShapeError(f"Invalid padding string {padding!r}, should be one of 'valid', 'same'")
-    found = sizes("padding", padding, rank)
-    return found, found
+    pads = sizes("padding", padding, rank)
+    return pads, pads
 
 
 def _check_weight(
@@ -205,18 +205,18 @@ def _check_weight(
         )
 
 
-def _check_sizes(name: str, x: Node, kernel: Shape, step: Shape, apart: Shape, before: Shape, after: Shape) -> None:
+def _check_sizes(name: str, x: Node, kernel: Shape, step: Shape, dilation: Shape, before: Shape, after: Shape) -> None:
     if any(k < 1 for k in kernel):
         raise ShapeError(f"{name}: kernel size should be greater than zero, but got {kernel}")
     if any(s < 1 for s in step):
         raise ShapeError(f"{name}: non-positive stride is not supported, got {step}")
-    if any(d < 1 for d in apart):
-        raise ShapeError(f"{name}: dilation should be greater than zero, got {apart}")
+    if any(d < 1 for d in dilation):
+        raise ShapeError(f"{name}: dilation should be greater than zero, got {dilation}")
     if any(p < 0 for p in (*before, *after)):
         raise ShapeError(f"{name}: negative padding is not supported, got {before}")
     space = x.spec.shape[len(x.spec.shape) - len(kernel) :]
     full = [n + b + a for n, b, a in zip(space, before, after, strict=True)]
-    reach = [d * (k - 1) + 1 for k, d in zip(kernel, apart, strict=True)]
+    reach = [d * (k - 1) + 1 for k, d in zip(kernel, dilation, strict=True)]
     if any(n < r for n, r in zip(full, reach, strict=True)):
         raise ShapeError(
             f"Calculated padded input size per channel: ({' x '.join(map(str, full))}). Kernel size: "

@@ -61,8 +61,8 @@ def _stepped(count: int, start: Number, step: Number, dtype: DType) -> Node:
         return arithmetic.cast(wide.noted(line, *ends), dtype)
     if abs(step) > dtypes.float32.high:
         return _leap(count, start, step, dtype)
-    whole = float(start).is_integer() and float(step).is_integer()
-    if whole and max(abs(start), abs(start + step * count)) < EXACT:
+    is_integral = float(start).is_integer() and float(step).is_integer()
+    if is_integral and max(abs(start), abs(start + step * count)) < EXACT:
         return arithmetic.cast(_line(count, start, step, dtypes.float32), dtype)
     # A step of few bits, whose multiples are exact, and the rest of it: as close as a product in float64.
     coarse = _of_bits(float(step), max(24 - count.bit_length(), 1))
@@ -112,8 +112,8 @@ def linspace(start: Number, end: Number, steps: int, dtype: DType) -> Node:
         return full(start, (steps,), dtype)
     if dtype.kind is not Kind.FLOAT:
         first, last = int(start) * (steps - 1), int(end) * (steps - 1)
-        whole = wide.noted(_line(steps, first, int(end) - int(start), dtypes.int64), first, last)
-        return arithmetic.cast(arithmetic.div(whole, steps - 1, "trunc"), dtype)
+        integers = wide.noted(_line(steps, first, int(end) - int(start), dtypes.int64), first, last)
+        return arithmetic.cast(arithmetic.div(integers, steps - 1, "trunc"), dtype)
     work = dtype if dtype is dtypes.float64 else dtypes.float32
     step = full((end - start) / (steps - 1), (steps,), work)
     positions = pointwise.iota(spec=Spec((steps,), work), axis=0)

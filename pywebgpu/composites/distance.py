@@ -16,22 +16,22 @@ def mse_loss(x: Node, target: Node, weight: Node | None = None, *, reduction: st
     _warn_of_sizes("mse_loss", x, target)
     if weight is None:
         return squared_error(x, target, reduction)
-    apart = arithmetic.sub(x, target)
-    return _weighted(pointwise.mul(apart, apart), weight, reduction)
+    difference = arithmetic.sub(x, target)
+    return _weighted(pointwise.mul(difference, difference), weight, reduction)
 
 
 @composite
 def squared_error(x: Node, target: Node, reduction: str) -> Node:
     """mse_loss without weights."""
-    apart = arithmetic.sub(x, target)
-    return reduced(pointwise.mul(apart, apart), reduction)
+    difference = arithmetic.sub(x, target)
+    return reduced(pointwise.mul(difference, difference), reduction)
 
 
 def l1_loss(x: Node, target: Node, weight: Node | None = None, *, reduction: str = "mean") -> Node:
     """|x - target|. Shapes: broadcast, with a warning where they differ."""
     _warn_of_sizes("l1_loss", x, target)
-    apart = arithmetic.sub(x, target)
-    size = pointwise.abs_(apart) if apart.spec.dtype.part is None else arithmetic.parts().modulus(apart)
+    difference = arithmetic.sub(x, target)
+    size = pointwise.abs_(difference) if difference.spec.dtype.part is None else arithmetic.parts().modulus(difference)
     return _weighted(size, weight, reduction)
 
 
@@ -62,11 +62,11 @@ def huber_loss(
     return _weighted(huber(arithmetic.sub(x, target), delta), weight, reduction)
 
 
-def huber(apart: Node, delta: float) -> Node:
-    size = pointwise.abs_(apart)
+def huber(difference: Node, delta: float) -> Node:
+    size = pointwise.abs_(difference)
     far = pointwise.ge(size, arithmetic.like(size, delta))
-    small = pointwise.where(far, arithmetic.like(apart, 0), apart)
-    square = pointwise.mul(pointwise.mul(small, small), arithmetic.like(apart, 0.5))
+    small = pointwise.where(far, arithmetic.like(difference, 0), difference)
+    square = pointwise.mul(pointwise.mul(small, small), arithmetic.like(difference, 0.5))
     line = pointwise.mul(arithmetic.like(size, delta), pointwise.sub(size, arithmetic.like(size, 0.5 * delta)))
     return pointwise.where(far, line, square)
 
@@ -114,12 +114,12 @@ def cosine_embedding_loss(a: Node, b: Node, target: Node, *, margin: float = 0.0
     squares = [_moved(reduce.sum(pointwise.mul(v, v), rows), 1e-12) for v in (a, b)]
     cosine = arithmetic.div(dot, pointwise.sqrt(arithmetic.mul(*squares)))
     alike = pointwise.sub(arithmetic.like(cosine, 1), cosine)
-    apart = clamping.relu(pointwise.sub(cosine, arithmetic.like(cosine, margin)))
+    excess = clamping.relu(pointwise.sub(cosine, arithmetic.like(cosine, margin)))
     none = arithmetic.like(cosine, 0)
     goal = arithmetic.broadcast_to(target, cosine.spec.shape)
     is_one, is_minus = (arithmetic.binary(pointwise.eq, goal, v) for v in (1, -1))
     return reduced(
-        pointwise.add(pointwise.where(is_one, alike, none), pointwise.where(is_minus, apart, none)), reduction
+        pointwise.add(pointwise.where(is_one, alike, none), pointwise.where(is_minus, excess, none)), reduction
     )
 
 
@@ -140,9 +140,9 @@ def hinge_embedding_loss(x: Node, target: Node, *, margin: float = 1.0, reductio
     shape = broadcast(x.spec.shape, target.spec.shape)
     x, goal = arithmetic.broadcast_to(x, shape), arithmetic.broadcast_to(target, shape)
     none = arithmetic.like(x, 0)
-    apart = normalize.at_least(pointwise.sub(arithmetic.like(x, margin), x), 0)
+    shortfall = normalize.at_least(pointwise.sub(arithmetic.like(x, margin), x), 0)
     is_one, is_minus = (arithmetic.binary(pointwise.eq, goal, v) for v in (1, -1))
-    near, far = pointwise.where(is_minus, none, x), pointwise.where(is_one, none, apart)
+    near, far = pointwise.where(is_minus, none, x), pointwise.where(is_one, none, shortfall)
     return reduced(pointwise.add(near, far), reduction)
 
 
@@ -160,7 +160,7 @@ def triplet_margin_loss(
     """max(0, |anchor - positive| - |anchor - negative| + margin); `swap` takes the nearer of both for the negative."""
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
-    ranks = [len(one.spec.shape) for one in (anchor, positive, negative)]
+    ranks = [len(sample.spec.shape) for sample in (anchor, positive, negative)]
     if len({*ranks}) > 1:
         raise ShapeError(f"triplet_margin_loss: anchor, positive and negative have different ranks: {ranks}")
     near = pairwise_distance(anchor, positive, p, eps)

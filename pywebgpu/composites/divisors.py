@@ -19,8 +19,8 @@ def gcd(a: Node, b: Node) -> Node:
 def lcm(a: Node, b: Node) -> Node:
     """The least common multiple of whole numbers; 0 where one is 0."""
     divisor = gcd(a, b)
-    zero, one = arithmetic.like(divisor, 0), arithmetic.like(divisor, 1)
-    safe = pointwise.where(pointwise.eq(divisor, zero), one, divisor)
+    zero, unit = arithmetic.like(divisor, 0), arithmetic.like(divisor, 1)
+    safe = pointwise.where(pointwise.eq(divisor, zero), unit, divisor)
     part = arithmetic.div(arithmetic.cast(a, divisor.spec.dtype), safe, "trunc")
     dtype = divisor.spec.dtype
     if dtype.low == 0:

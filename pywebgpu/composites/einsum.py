@@ -49,8 +49,8 @@ def _parse(equation: str, operands: tuple[Node, ...]) -> tuple[list[Labels], Lab
     hidden = max((sum(label.isdigit() for label in term) for term in terms), default=0)
     ellipsis = tuple(str(i) for i in reversed(range(hidden)))
     if arrow:
-        found = right.replace("...", ".")
-        output = tuple(label for char in found for label in (ellipsis if char == "." else (char,)))
+        labels = right.replace("...", ".")
+        output = tuple(label for char in labels for label in (ellipsis if char == "." else (char,)))
     else:
         letters = sorted({label for term in terms for label in term if not label.isdigit()})
         output = ellipsis + tuple(c for c in letters if sum(term.count(c) for term in terms) == 1)

@@ -36,8 +36,8 @@ def abs_(x: Node) -> Node:
     if x.spec.dtype is dtypes.bool_:
         raise NotImplementedError("\"abs_cpu\" not implemented for 'Bool'")
     if x.spec.dtype.part is not None:
-        found: Node = arithmetic.parts().modulus(x)
-        return found
+        magnitude: Node = arithmetic.parts().modulus(x)
+        return magnitude
     return pointwise.abs_(x)
 
 
@@ -264,10 +264,10 @@ def _integer_power(a: Operand, b: Operand, dtype: DType) -> Node:
     x, y = arithmetic.together(a, b, dtype=dtype)
     if dtype.low == 0:
         return pointwise.pow_(x, y)
-    zero, one, minus = arithmetic.like(x, 0), arithmetic.like(x, 1), arithmetic.like(x, -1)
-    odd = pointwise.eq(pointwise.bitwise_and(y, one), one)
-    alternating = pointwise.where(odd, minus, one)
-    inverse = pointwise.where(pointwise.eq(x, one), one, pointwise.where(pointwise.eq(x, minus), alternating, zero))
+    zero, unit, minus = arithmetic.like(x, 0), arithmetic.like(x, 1), arithmetic.like(x, -1)
+    odd = pointwise.eq(pointwise.bitwise_and(y, unit), unit)
+    alternating = pointwise.where(odd, minus, unit)
+    inverse = pointwise.where(pointwise.eq(x, unit), unit, pointwise.where(pointwise.eq(x, minus), alternating, zero))
     power = pointwise.pow_(x, pointwise.maximum(y, zero))
     return pointwise.where(pointwise.lt(y, zero), inverse, power)
 
@@ -346,10 +346,10 @@ def logaddexp(a: Operand, b: Operand, base: float | None = None) -> Node:
     _require_real("logaddexp", a, b)
     dtype, (x, y) = arithmetic.real(a, b)
     scale = 1.0 if base is None else natural_log(base)
-    peak, apart = pointwise.maximum(x, y), pointwise.abs_(pointwise.sub(x, y))
+    peak, difference = pointwise.maximum(x, y), pointwise.abs_(pointwise.sub(x, y))
     if base is not None:
-        apart = pointwise.mul(apart, arithmetic.like(apart, scale))
-    tail = pointwise.log1p(pointwise.exp(pointwise.neg(apart)))
+        difference = pointwise.mul(difference, arithmetic.like(difference, scale))
+    tail = pointwise.log1p(pointwise.exp(pointwise.neg(difference)))
     if base is not None:
         tail = pointwise.mul(tail, arithmetic.like(tail, 1 / scale))
     same = pointwise.bitwise_and(pointwise.eq(x, y), pointwise.isinf(x))
@@ -362,18 +362,18 @@ def logaddexp(a: Operand, b: Operand, base: float | None = None) -> Node:
 
 def clamp(x: Node, low: Operand | None = None, high: Operand | None = None) -> Node:
     """x held between `low` and `high`; NaN stays, and `high` wins where the two are crossed."""
-    given = [bound for bound in (low, high) if bound is not None]
-    if not given:
+    limits = [bound for bound in (low, high) if bound is not None]
+    if not limits:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
-    dtype = arithmetic.result_type(x, *given)
+    dtype = arithmetic.result_type(x, *limits)
     if dtype.part is not None:
         raise NotImplementedError("clamp is not supported for complex types")
-    if dtype is dtypes.bool_ and not all(isinstance(bound, Node) for bound in given):
+    if dtype is dtypes.bool_ and not all(isinstance(bound, Node) for bound in limits):
         raise NotImplementedError("\"clamp_scalar_cpu\" not implemented for 'Bool'")
-    for bound in given:
+    for bound in limits:
         if not isinstance(bound, Node):
             numbers.check(bound, dtype)
-    x, *bounds = arithmetic.together(x, *given, dtype=dtype)
+    x, *bounds = arithmetic.together(x, *limits, dtype=dtype)
     if dtype.kind is Kind.FLOAT:
         op = clamping.clamp_max if low is None else clamping.clamp_min if high is None else clamping.clamp
         return op(x, *bounds)
@@ -390,16 +390,16 @@ def lerp(start: Node, end: Node, weight: Operand) -> Node:
     if isinstance(weight, Node):
         _same("lerp", start, weight)
         a, b, w = arithmetic.together(start, end, weight)
-        apart = pointwise.sub(b, a)
-        near = pointwise.add(a, pointwise.mul(w, apart))
-        far = pointwise.sub(b, pointwise.mul(apart, pointwise.sub(arithmetic.like(w, 1.0), w)))
+        difference = pointwise.sub(b, a)
+        near = pointwise.add(a, pointwise.mul(w, difference))
+        far = pointwise.sub(b, pointwise.mul(difference, pointwise.sub(arithmetic.like(w, 1.0), w)))
         return pointwise.where(pointwise.lt(abs_(w), arithmetic.like(abs_(w), 0.5)), near, far)
     numbers.check(weight, precision.compute_dtype(start.spec.dtype))
     a, b = arithmetic.together(start, end)
-    apart = pointwise.sub(b, a)
+    difference = pointwise.sub(b, a)
     if abs(weight) < 0.5:
-        return pointwise.add(a, arithmetic.mul(apart, weight))
-    return pointwise.sub(b, arithmetic.mul(apart, 1.0 - weight))
+        return pointwise.add(a, arithmetic.mul(difference, weight))
+    return pointwise.sub(b, arithmetic.mul(difference, 1.0 - weight))
 
 
 def addcmul(x: Node, a: Node, b: Node, value: Number = 1) -> Node:

@@ -86,8 +86,8 @@ _looked_up: Custom = Custom("EmbeddingBackward0")
 
 def by_rows(index: Node, weight: Node, padding_idx: int | None = None) -> Node:
     """As embedding, with a gradient of `weight` that is known by its rows."""
-    found = embedding(index, reduce.stop_gradient(weight), padding_idx)
-    return _looked_up(found, weight, call=_Rows(index, weight.spec, padding_idx), index=0, outputs=1)
+    rows_read = embedding(index, reduce.stop_gradient(weight), padding_idx)
+    return _looked_up(rows_read, weight, call=_Rows(index, weight.spec, padding_idx), index=0, outputs=1)
 
 
 def one_hot(index: Node, num_classes: int) -> Node:

@@ -65,11 +65,11 @@ def real_to_complex(x: Node, axes: Sequence[int], sizes: Sequence[int], norm: st
     x = as_complex(x)
     scale = factor(norm, prod(sizes), inverse=inverse)
     last, size = axes[-1], sizes[-1]
-    found = scan.swapped(fourier.dft(scan.swapped(x, last), inverse=inverse), last)
-    found = scan.part(found, last, 0, size // 2 + 1)
+    spectrum = scan.swapped(fourier.dft(scan.swapped(x, last), inverse=inverse), last)
+    spectrum = scan.part(spectrum, last, 0, size // 2 + 1)
     for axis in axes[:-1]:
-        found = scan.swapped(fourier.dft(scan.swapped(found, axis), inverse=inverse), axis)
-    return found if scale == 1 else pointwise.mul(found, arithmetic.like(found, scale))
+        spectrum = scan.swapped(fourier.dft(scan.swapped(spectrum, axis), inverse=inverse), axis)
+    return spectrum if scale == 1 else pointwise.mul(spectrum, arithmetic.like(spectrum, scale))
 
 
 def complex_to_real(x: Node, axes: Sequence[int], sizes: Sequence[int], norm: str | None, *, inverse: bool) -> Node:
@@ -86,8 +86,8 @@ def complex_to_real(x: Node, axes: Sequence[int], sizes: Sequence[int], norm: st
     if missing > 0:
         middle = scan.part(x, last, 1, 1 + missing)
         x = indexing.cat(x, complex_parts.conj(movement.flip(middle, axes=(last,))), axis=last)
-    found = complex_parts.real(scan.swapped(fourier.dft(scan.swapped(x, last), inverse=inverse), last))
-    return found if scale == 1 else pointwise.mul(found, arithmetic.like(found, scale))
+    signal = complex_parts.real(scan.swapped(fourier.dft(scan.swapped(x, last), inverse=inverse), last))
+    return signal if scale == 1 else pointwise.mul(signal, arithmetic.like(signal, scale))
 
 
 def rolled(x: Node, axes: Sequence[int], *, back: bool) -> Node:

@@ -23,9 +23,9 @@ REDUCTIONS = {"sum": "add", "mean": "add", "prod": "prod", "amax": "max", "amin"
 # Subscripts with index tensors
 
 
-def get(x: Node, axes: Sequence[int], indices: Sequence[Node], at: int) -> Node:
-    """x[..., index, ...] with index tensors on `axes`; the axes of what they broadcast to stand at axis `at`."""
-    if len(indices) == 1 and axes[0] == at == 0 and 0 not in indices[0].spec.shape:  # Rows, as of a table.
+def get(x: Node, axes: Sequence[int], indices: Sequence[Node], start_axis: int) -> Node:
+    """x[..., index, ...] with index tensors on `axes`; their broadcast axes start at `start_axis` of the result."""
+    if len(indices) == 1 and axes[0] == start_axis == 0 and 0 not in indices[0].spec.shape:  # Rows, as of a table.
         shape, lead = x.spec.shape, indices[0].spec.shape
         rows = bounds.checked(arithmetic.cast(indices[0], dtypes.int64), shape[0], 0)
         taken = indexing.take(shaped(x, (shape[0], prod(shape[1:]))), shaped(rows, (prod(lead),)))
@@ -34,10 +34,12 @@ def get(x: Node, axes: Sequence[int], indices: Sequence[Node], at: int) -> Node:
     front, rest = fronted(x, axes)
     taken = indexing.take(front, positions)
     kept = tuple(x.spec.shape[axis] for axis in rest)
-    return _moved_block(shaped(taken, (*lead, *kept)), 0, len(lead), at)
+    return _moved_block(shaped(taken, (*lead, *kept)), 0, len(lead), start_axis)
 
 
-def put(x: Node, axes: Sequence[int], indices: Sequence[Node], at: int, value: Node, accumulate: bool = False) -> Node:
+def put(
+    x: Node, axes: Sequence[int], indices: Sequence[Node], start_axis: int, value: Node, accumulate: bool = False
+) -> Node:
     """x after x[..., index, ...] = value, or += value where positions that meet twice add up. See get.
 
     Raises: ShapeError when the value does not broadcast to what get would return.
@@ -45,16 +47,16 @@ def put(x: Node, axes: Sequence[int], indices: Sequence[Node], at: int, value: N
     positions, lead = _row_numbers(x.spec.shape, axes, indices)
     front, rest = fronted(x, axes)
     kept = tuple(x.spec.shape[axis] for axis in rest)
-    target = (*kept[:at], *lead, *kept[at:])
-    given = value.spec.shape
-    value = shaped(value, without_leading(given, len(target)))
+    target = (*kept[:start_axis], *lead, *kept[start_axis:])
+    value_shape = value.spec.shape
+    value = shaped(value, without_leading(value_shape, len(target)))
     if not fits(value.spec.shape, target):
         raise ShapeError(
-            f"shape mismatch: value tensor of shape {list(given)} cannot be broadcast to indexing result of shape "
-            f"{list(target)}"
+            f"shape mismatch: value tensor of shape {list(value_shape)} cannot be broadcast to indexing result "
+            f"of shape {list(target)}"
         )
     value = arithmetic.broadcast_to(value, target)
-    source = shaped(_moved_block(value, at, len(lead), 0), (prod(lead), prod(kept)))
+    source = shaped(_moved_block(value, start_axis, len(lead), 0), (prod(lead), prod(kept)))
     mode = "add" if accumulate else "set"
     written = shaped(
         indexing.scatter(front, positions, source, mode=mode), tuple(x.spec.shape[axis] for axis in (*axes, *rest))
@@ -83,9 +85,9 @@ def _row_numbers(shape: Shape, axes: Sequence[int], indices: Sequence[Node]) -> 
         try:
             lead = shapes.broadcast(lead, index.spec.shape)
         except ShapeError:
-            given = ", ".join(str(list(index.spec.shape)) for index in indices)
+            index_shapes = ", ".join(str(list(index.spec.shape)) for index in indices)
             raise RangeError(
-                f"shape mismatch: indexing tensors could not be broadcast together with shapes {given}"
+                f"shape mismatch: indexing tensors could not be broadcast together with shapes {index_shapes}"
             ) from None
     total: Node | None = None
     step = 1
@@ -187,8 +189,8 @@ def _onto_rows(name: str, x: Node, dim: int, index: Node, source: Node, how: str
                 "source tensor shape must match self tensor shape, excluding the specified dimension. "
                 f"Got self.shape = [] source.shape = {list(source.spec.shape)}"
             )
-        line, one = shaped(x, (1,)), shaped(source, source.spec.shape or (1,))
-        return shaped(_onto_rows(name, line, 0, index, one, how, include_self=include_self), ())
+        line, values = shaped(x, (1,)), shaped(source, source.spec.shape or (1,))
+        return shaped(_onto_rows(name, line, 0, index, values, how, include_self=include_self), ())
     require_dtype(name, x, source)
     if not source.spec.shape:
         if name != "index_copy_":
@@ -232,8 +234,8 @@ def combined(base: Node, positions: Node, source: Node, reduce: str, *, include_
     out = indexing.scatter(base, positions, source, mode=mode)
     if reduce != "mean":
         return out
-    one, zero = pointwise.full(1, source.spec), pointwise.full(int(include_self), base.spec)
-    count = indexing.scatter(zero, positions, one, mode="add")
+    ones, zero = pointwise.full(1, source.spec), pointwise.full(int(include_self), base.spec)
+    count = indexing.scatter(zero, positions, ones, mode="add")
     count = pointwise.maximum(count, pointwise.full(1, count.spec))
     return arithmetic.div(out, count, None if dtype.kind is Kind.FLOAT else "floor")
 

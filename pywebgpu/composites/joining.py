@@ -57,14 +57,14 @@ def stack(parts: Sequence[Node], dim: int = 0) -> Node:
 
 def _are_slices(parts: Sequence[Node]) -> bool:
     """Whether all are rows of the same data, one after the other, each from a host number on: as batches are made."""
-    one = parts[0]
-    if one.op is not indexing.offset_slice or one.buffer is not None or one.attrs["axes"] != (0,):
+    first = parts[0]
+    if first.op is not indexing.offset_slice or first.buffer is not None or first.attrs["axes"] != (0,):
         return False
-    if any(step != 1 for step in one.attrs["steps"]):
+    if any(step != 1 for step in first.attrs["steps"]):
         return False
-    whole = one.inputs[0]
+    base = first.inputs[0]
     return all(
-        part.op is one.op and part.buffer is None and part.inputs[0] is whole and part.attrs == one.attrs
+        part.op is first.op and part.buffer is None and part.inputs[0] is base and part.attrs == first.attrs
         for part in parts
     )
 
@@ -92,6 +92,6 @@ def pad_constant(x: Node, pad: Sequence[int], value: float | Node = 0.0) -> Node
     shape = tuple(n + s + max(a, 0) for n, s, a in zip(sizes, starts, after, strict=True))
     if shape == sizes:
         return x
-    given = value.attrs["value"] if isinstance(value, Node) else value  # A node is a complex number of Python.
-    element = numbers.element(given, x.spec.dtype)
+    fill = value.attrs["value"] if isinstance(value, Node) else value  # A node is a complex number of Python.
+    element = numbers.element(fill, x.spec.dtype)
     return wide.noted(movement.pad(x, shape=shape, starts=starts, steps=ones, value=element), element)

@@ -26,12 +26,12 @@ def matmul(a: Node, b: Node) -> Node:
         return dot(a, b).called("aten::dot")
     if len(b.spec.shape) == 1:
         out = matmul(a, movement.reshape(b, shape=(*b.spec.shape, 1)))
-        found = movement.reshape(out, shape=out.spec.shape[:-1])
-        return found.called("aten::mv") if len(found.spec.shape) == 1 else found
+        product = movement.reshape(out, shape=out.spec.shape[:-1])
+        return product.called("aten::mv") if len(product.spec.shape) == 1 else product
     if len(a.spec.shape) == 1:
         out = matmul(movement.reshape(a, shape=(1, *a.spec.shape)), b)
-        found = movement.reshape(out, shape=(*out.spec.shape[:-2], out.spec.shape[-1]))
-        return found.called("aten::squeeze.4") if len(found.spec.shape) == 1 else found
+        product = movement.reshape(out, shape=(*out.spec.shape[:-2], out.spec.shape[-1]))
+        return product.called("aten::squeeze.4") if len(product.spec.shape) == 1 else product
     if len(b.spec.shape) == 2:
         return contraction.matmul(a, b)
     lead = broadcast(a.spec.shape[:-2], b.spec.shape[:-2])
@@ -209,8 +209,8 @@ def _check(name: str, a: Node, b: Node) -> None:
     precision.refuse_bool(name, a)
 
 
-def _require_ranks(name: str, *given: tuple[Node, int]) -> None:
-    for x, rank in given:
+def _require_ranks(name: str, *operands: tuple[Node, int]) -> None:
+    for x, rank in operands:
         if len(x.spec.shape) != rank:
             raise ShapeError(f"{name}: expected a tensor of {rank} dimensions, got one of shape {x.spec.shape}")
 

@@ -35,21 +35,21 @@ def chunked_cross_entropy(
         raise ShapeError(f"Expected target size {[n]}, got {list(target.spec.shape)} for input of {n} rows")
     classes, ignored = loss.class_numbers(movement.reshape(target, shape=(n, 1)), c, ignore_index)
     share = _shares(precision.upcast(x), classes, ignored, scales, reduction)
-    given = (x, weight, classes, share) if bias is None else (x, weight, classes, share, bias)
-    if thread_state.grad and any(node.requires for node in given):
-        return _chunked(*given, rows=rows)[0]
-    return _parts(*given, rows=rows, learns=False)[0]
+    operands = (x, weight, classes, share) if bias is None else (x, weight, classes, share, bias)
+    if thread_state.grad and any(node.requires for node in operands):
+        return _chunked(*operands, rows=rows)[0]
+    return _parts(*operands, rows=rows, learns=False)[0]
 
 
 def _shares(x: Node, classes: Node, ignored: Node | None, scales: Node | None, reduction_: str) -> Node:
     """What the loss of each row counts: (n, 1)."""
-    one = pointwise.full(1.0, Spec(classes.spec.shape, x.spec.dtype))
+    share_of_row = pointwise.full(1.0, Spec(classes.spec.shape, x.spec.dtype))
     if scales is not None:
         column = movement.reshape(precision.upcast(scales), shape=(scales.spec.shape[0], 1))
-        one = indexing.take(column, movement.reshape(classes, shape=classes.spec.shape[:1]))
+        share_of_row = indexing.take(column, movement.reshape(classes, shape=classes.spec.shape[:1]))
     if ignored is not None:
-        one = pointwise.where(ignored, arithmetic.like(one, 0), one)
-    return arithmetic.div(one, reduction.sum_(one, (0,))) if reduction_ == "mean" else one
+        share_of_row = pointwise.where(ignored, arithmetic.like(share_of_row, 0), share_of_row)
+    return arithmetic.div(share_of_row, reduction.sum_(share_of_row, (0,))) if reduction_ == "mean" else share_of_row
 
 
 def _specs(x: Spec, weight: Spec, classes: Spec, share: Spec, *bias: Spec, rows: int) -> tuple[Spec, ...]:
@@ -64,7 +64,7 @@ def _parts(
     sums: list[Node] = []  # the gradients of weight and bias, so far
     parts: list[Node] = []
     for start in range(0, x.spec.shape[0], rows):
-        own, numbers, factor = (_rows(whole, start, rows) for whole in (x, classes, share))
+        own, numbers, factor = (_rows(full, start, rows) for full in (x, classes, share))
         seen = pointwise.add(own, _nothing(sums[0])) if sums else own
         scores = linear.linear(seen, weight, *bias)
         losses, slopes = _of_scores(precision.upcast(scores), numbers, factor)
@@ -72,19 +72,19 @@ def _parts(
         total = part if total is None else pointwise.add(total, part)
         if learns:
             slopes = arithmetic.cast(slopes, x.spec.dtype)
-            found = [contraction.matmul(contraction.transposed(slopes), own)]
+            gradients = [contraction.matmul(contraction.transposed(slopes), own)]
             if bias:
-                found.append(movement.reshape(reduction.sum_(slopes, (0,)), shape=bias[0].spec.shape))
-            sums = [pointwise.add(*pair) for pair in zip(found, sums, strict=True)] if sums else found
+                gradients.append(movement.reshape(reduction.sum_(slopes, (0,)), shape=bias[0].spec.shape))
+            sums = [pointwise.add(*pair) for pair in zip(gradients, sums, strict=True)] if sums else gradients
             parts.append(contraction.matmul(slopes, weight))
     assert total is not None, "there are rows"
     value = arithmetic.cast(total, x.spec.dtype)
     return (value, indexing.cat(*parts, axis=0) if len(parts) > 1 else parts[0], *sums) if learns else (value,)
 
 
-def _rows(whole: Node, start: int, rows: int) -> Node:
-    n, columns = whole.spec.shape
-    return movement.slice_(whole, starts=(start, 0), sizes=(min(rows, n - start), columns), steps=(1, 1))
+def _rows(full: Node, start: int, rows: int) -> Node:
+    n, columns = full.spec.shape
+    return movement.slice_(full, starts=(start, 0), sizes=(min(rows, n - start), columns), steps=(1, 1))
 
 
 def _nothing(gradient: Node) -> Node:
@@ -112,7 +112,7 @@ def _vjp(grads: tuple[Node | None, ...], outs: tuple[Node, ...], *inputs: Node, 
     g = grads[0]
     if g is None:
         return (None,) * len(inputs)
-    x, weight, *bias = [arithmetic.mul(found, g) for found in outs[1:]]
+    x, weight, *bias = [arithmetic.mul(gradient, g) for gradient in outs[1:]]
     return (x, weight, None, None, *bias)
 
 

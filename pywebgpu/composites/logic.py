@@ -96,9 +96,9 @@ def isclose(a: Node, b: Node, rtol: float = 1e-05, atol: float = 1e-08, equal_na
     if a.spec.dtype.kind is Kind.FLOAT and equal_nan:
         same = pointwise.bitwise_or(same, pointwise.bitwise_and(pointwise.isnan(x), pointwise.isnan(y)))
     absolute = pointwise.abs_ if dtype.part is None else arithmetic.parts().modulus
-    size, apart = absolute(y), absolute(pointwise.sub(x, y))
+    size, difference = absolute(y), absolute(pointwise.sub(x, y))
     allowed = pointwise.add(arithmetic.like(size, atol), pointwise.mul(size, arithmetic.like(size, rtol)))
-    near = pointwise.bitwise_and(pointwise.le(apart, allowed), isfinite(apart))
+    near = pointwise.bitwise_and(pointwise.le(difference, allowed), isfinite(difference))
     return pointwise.bitwise_or(same, near)
 
 

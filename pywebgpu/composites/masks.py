@@ -64,8 +64,12 @@ def coordinates(positions: Node, shape: Shape) -> list[Node]:
     """Flat positions in a tensor of `shape` -> one node of coordinates an axis."""
     out = []
     for n, step in zip(shape, shapes.strides(shape), strict=True):
-        at = positions if step == 1 else pointwise.floor_divide(positions, pointwise.full(step, positions.spec))
-        out.append(at if n * step >= prod(shape) else pointwise.remainder(at, pointwise.full(n, positions.spec)))
+        coordinate = positions if step == 1 else pointwise.floor_divide(positions, pointwise.full(step, positions.spec))
+        out.append(
+            coordinate
+            if n * step >= prod(shape)
+            else pointwise.remainder(coordinate, pointwise.full(n, positions.spec))
+        )
     return out
 
 
@@ -97,10 +101,10 @@ def histc(x: Node, bins: int = 100, low: float = 0, high: float = 0) -> Node:
     if low == high:
         first, last = reduce.amin(x), reduce.amax(x)
         is_point = pointwise.eq(first, last)
-        one = arithmetic.like(first, 1)
+        unit = arithmetic.like(first, 1)
         first, last = (
-            pointwise.where(is_point, pointwise.sub(first, one), first),
-            pointwise.where(is_point, pointwise.add(last, one), last),
+            pointwise.where(is_point, pointwise.sub(first, unit), first),
+            pointwise.where(is_point, pointwise.add(last, unit), last),
         )
     inside = pointwise.bitwise_and(
         pointwise.ge(x, arithmetic.broadcast_to(first, x.spec.shape)),
@@ -124,11 +128,11 @@ def isin(x: Node | Number, tests: Node | Number, *, invert: bool = False) -> Nod
     if n <= ordering.FEW:
         shape = (*x.spec.shape, n)
         column = arithmetic.broadcast_to(indexing.shaped(x, (*x.spec.shape, 1)), shape)
-        found = reduce.any(pointwise.eq(column, arithmetic.broadcast_to(flat, shape)), -1)
+        is_member = reduce.any(pointwise.eq(column, arithmetic.broadcast_to(flat, shape)), -1)
     else:
         ordered, _ = ordering.sort(flat)
-        at = ordering.searchsorted(ordered, x)
-        at = indexing.shaped(pointwise.minimum(at, arithmetic.like(at, n - 1)), (prod(x.spec.shape),))
-        nearest = indexing.shaped(ops.take(indexing.shaped(ordered, (n, 1)), at), x.spec.shape)
-        found = pointwise.eq(nearest, x)
-    return pointwise.bitwise_not(found) if invert else found
+        position = ordering.searchsorted(ordered, x)
+        position = indexing.shaped(pointwise.minimum(position, arithmetic.like(position, n - 1)), (prod(x.spec.shape),))
+        nearest = indexing.shaped(ops.take(indexing.shaped(ordered, (n, 1)), position), x.spec.shape)
+        is_member = pointwise.eq(nearest, x)
+    return pointwise.bitwise_not(is_member) if invert else is_member

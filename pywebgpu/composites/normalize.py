@@ -184,9 +184,9 @@ def at_least(x: Node, low: float) -> Node:
 
 
 def _standardized(x: Node, *, axes: Shape, eps: float) -> tuple[Node, Node, Node]:
-    variance, centre, apart = reduce.moments("standardized", x, axes)
+    variance, centre, centred = reduce.moments("standardized", x, axes)
     scale = pointwise.rsqrt(pointwise.add(variance, arithmetic.like(variance, eps)))
-    return arithmetic.mul(apart, scale), centre, variance
+    return arithmetic.mul(centred, scale), centre, variance
 
 
 def _standardized_specs(x: Spec, *, axes: Shape, eps: float) -> tuple[Spec, Spec, Spec]:
@@ -203,9 +203,9 @@ def _standardized_vjp(
     if g is None:
         return (None,)
     scale = pointwise.rsqrt(pointwise.add(variance, arithmetic.like(variance, eps)))
-    apart = arithmetic.sub(x, centre)
-    slope = pointwise.mul(reduce.row_mean(pointwise.mul(g, apart), axes), pointwise.mul(scale, scale))
-    along = arithmetic.mul(apart, slope)
+    centred = arithmetic.sub(x, centre)
+    slope = pointwise.mul(reduce.row_mean(pointwise.mul(g, centred), axes), pointwise.mul(scale, scale))
+    along = arithmetic.mul(centred, slope)
     return (arithmetic.mul(arithmetic.sub(arithmetic.sub(g, reduce.row_mean(g, axes)), along), scale),)
 
 
@@ -241,21 +241,21 @@ def _affine_channels(out: Node, weight: Node | None, bias: Node | None, dtype: D
 def _trailing(name: str, x: Node, normalized_shape: Sequence[int], weight: Node | None, bias: Node | None) -> Shape:
     """The axes of `normalized_shape` in x."""
     precision.require_floating(name, x)
-    given, have = tuple(normalized_shape), x.spec.shape
-    if not given:
-        raise ShapeError(f"{name}: expected normalized_shape to be at least 1-dimensional, got {list(given)}")
-    if len(have) < len(given) or have[len(have) - len(given) :] != given:
+    sizes, have = tuple(normalized_shape), x.spec.shape
+    if not sizes:
+        raise ShapeError(f"{name}: expected normalized_shape to be at least 1-dimensional, got {list(sizes)}")
+    if len(have) < len(sizes) or have[len(have) - len(sizes) :] != sizes:
         raise ShapeError(
-            f"Given normalized_shape={list(given)}, expected input with shape [*, {', '.join(map(str, given))}], but "
+            f"Given normalized_shape={list(sizes)}, expected input with shape [*, {', '.join(map(str, sizes))}], but "
             f"got input of size {list(have)}"
         )
     for what, part in (("weight", weight), ("bias", bias)):
-        if part is not None and part.spec.shape != given:
+        if part is not None and part.spec.shape != sizes:
             raise ShapeError(
                 f"{name}: expected {what} to be of same shape as normalized_shape, but got {what} of shape "
-                f"{list(part.spec.shape)} and normalized_shape = {list(given)}"
+                f"{list(part.spec.shape)} and normalized_shape = {list(sizes)}"
             )
-    return tuple(range(len(have) - len(given), len(have)))
+    return tuple(range(len(have) - len(sizes), len(have)))
 
 
 def _check_channels(name: str, x: Node, *parts: Node | None) -> None:

@@ -156,8 +156,8 @@ def searchsorted(edges: Node, x: Node | float, right: bool = False, out_int32: b
     if dtype.kind is Kind.FLOAT:
         passes = partial(_passes_sorted, passes)
     count = _counted if edges.spec.shape[-1] <= FEW else _halved
-    found = count(edges, x, passes)
-    return arithmetic.cast(found, dtypes.int32) if out_int32 else found
+    position = count(edges, x, passes)
+    return arithmetic.cast(position, dtypes.int32) if out_int32 else position
 
 
 def _passes_sorted(passes: Callable[[Node, Node], Node], edge: Node, x: Node) -> Node:
@@ -192,18 +192,20 @@ def _halved(edges: Node, x: Node, passes: Callable[[Node, Node], Node]) -> Node:
     rows = movement.reshape(edges, shape=(prod(edges.spec.shape), 1))
     low = pointwise.full(0, Spec(x.spec.shape, dtypes.int64))
     high = arithmetic.like(low, n)
-    one = arithmetic.like(low, 1)
+    unit = arithmetic.like(low, 1)
     first = _row_starts(edges, x)
     for _ in range(n.bit_length()):
-        middle = pointwise.shift_right(pointwise.add(low, high), one)
+        middle = pointwise.shift_right(pointwise.add(low, high), unit)
         is_open = pointwise.lt(low, high)
-        at = pointwise.minimum(middle, arithmetic.like(low, n - 1))
-        at = movement.reshape(at if first is None else pointwise.add(at, first), shape=(prod(x.spec.shape),))
-        edge = movement.reshape(ops.take(rows, at), shape=x.spec.shape)
+        position = pointwise.minimum(middle, arithmetic.like(low, n - 1))
+        position = movement.reshape(
+            position if first is None else pointwise.add(position, first), shape=(prod(x.spec.shape),)
+        )
+        edge = movement.reshape(ops.take(rows, position), shape=x.spec.shape)
         stop = passes(edge, x)
         goes_up = pointwise.bitwise_and(is_open, pointwise.bitwise_not(stop))
         goes_down = pointwise.bitwise_and(is_open, stop)
-        low = pointwise.where(goes_up, pointwise.add(middle, one), low)
+        low = pointwise.where(goes_up, pointwise.add(middle, unit), low)
         high = pointwise.where(goes_down, middle, high)
     return low
 
@@ -242,9 +244,9 @@ def _middle(name: str, x: Node, dim: int, keepdim: bool, *, skip_nan: bool) -> t
     if x.spec.dtype.kind is not Kind.FLOAT:
         return _picked(x, scan.part(order, axis, (n - 1) // 2, (n - 1) // 2 + 1), axis, keepdim)
     valid = reduce.sum(pointwise.bitwise_not(pointwise.isnan(reduce.stop_gradient(x))), axis, keepdim=True)
-    one = arithmetic.like(valid, 1)
-    last = pointwise.sub(valid, one)
-    half = pointwise.shift_right(pointwise.maximum(last, arithmetic.like(valid, 0)), one)
+    unit = arithmetic.like(valid, 1)
+    last = pointwise.sub(valid, unit)
+    half = pointwise.shift_right(pointwise.maximum(last, arithmetic.like(valid, 0)), unit)
     if not skip_nan:  # NaNs stand last, so the first of them follows the last number.
         half = pointwise.where(pointwise.eq(valid, arithmetic.like(valid, n)), half, valid)
     return _picked(x, scattering.take_along(order, half, axis), axis, keepdim)

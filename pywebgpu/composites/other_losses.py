@@ -100,13 +100,13 @@ def binary_cross_entropy_with_logits(
         )
     wide = precision.upcast(x)
     goal = arithmetic.cast(target, wide.spec.dtype)
-    one = arithmetic.like(wide, 1)
+    unit = arithmetic.like(wide, 1)
     low, tail = elementwise.sigmoid_parts(wide)
     below = pointwise.sub(tail, low)  # -log(sigmoid(x))
     if pos_weight is not None:
         scale = arithmetic.broadcast_to(precision.upcast(pos_weight), wide.spec.shape)
-        below = pointwise.mul(below, pointwise.add(pointwise.mul(pointwise.sub(scale, one), goal), one))
-    out = pointwise.add(pointwise.mul(pointwise.sub(one, goal), wide), below)
+        below = pointwise.mul(below, pointwise.add(pointwise.mul(pointwise.sub(scale, unit), goal), unit))
+    out = pointwise.add(pointwise.mul(pointwise.sub(unit, goal), wide), below)
     return _weighted(out, weight, reduction, dtype)
 
 
@@ -147,9 +147,9 @@ def poisson_nll_loss(
     if full:
         precision.refuse_bool("poisson_nll_loss", target)
         goal = arithmetic.cast(target, out.spec.dtype)
-        one = arithmetic.like(goal, 1)
-        large = pointwise.gt(goal, one)
-        safe = pointwise.where(large, goal, one)
+        unit = arithmetic.like(goal, 1)
+        large = pointwise.gt(goal, unit)
+        safe = pointwise.where(large, goal, unit)
         logs = pointwise.log(pointwise.mul(safe, arithmetic.like(goal, 2 * pi)))
         term = pointwise.add(
             pointwise.sub(pointwise.mul(safe, pointwise.log(safe)), safe),
@@ -168,8 +168,10 @@ def gaussian_nll_loss(
     bound = arithmetic.like(variance, eps)
     floor = reduce.stop_gradient(variance)
     held = pointwise.add(variance, pointwise.sub(pointwise.maximum(floor, bound), floor))
-    apart = arithmetic.sub(x, target)
-    out = arithmetic.mul(arithmetic.add(pointwise.log(held), arithmetic.div(arithmetic.mul(apart, apart), held)), 0.5)
+    difference = arithmetic.sub(x, target)
+    out = arithmetic.mul(
+        arithmetic.add(pointwise.log(held), arithmetic.div(arithmetic.mul(difference, difference), held)), 0.5
+    )
     if full:
         out = pointwise.add(out, arithmetic.like(out, 0.5 * log(2 * pi)))
     return loss.reduced(out, reduction)

@@ -54,7 +54,7 @@ def max_pool_with_indices(
     value, where = extremes.largest(seen, axes=(0,))
     values = reduce.drop(value, (0,), keepdim=False)
     offset = reduce.drop(where, (0,), keepdim=False)
-    kernel, apart = sizes("kernel_size", kernel_size, rank), sizes("dilation", dilation, rank)
+    kernel, dilations = sizes("kernel_size", kernel_size, rank), sizes("dilation", dilation, rank)
     space = x.spec.shape[len(x.spec.shape) - rank :]
     index: Node | None = None
     for axis in range(rank):
@@ -62,10 +62,10 @@ def max_pool_with_indices(
         inside = pointwise.remainder(inside, arithmetic.like(offset, kernel[axis]))
         start = pointwise.iota(spec=offset.spec, axis=len(offset.spec.shape) - rank + axis)
         start = pointwise.mul(start, arithmetic.like(start, step[axis]))
-        position = pointwise.add(pointwise.mul(inside, arithmetic.like(inside, apart[axis])), start)
+        position = pointwise.add(pointwise.mul(inside, arithmetic.like(inside, dilations[axis])), start)
         position = pointwise.sub(position, arithmetic.like(position, before[axis]))
         if before[axis]:  # A window of the least numbers is one of ties with the padding: its first element is meant.
-            inside = pointwise.remainder(position, arithmetic.like(position, apart[axis]))
+            inside = pointwise.remainder(position, arithmetic.like(position, dilations[axis]))
             position = pointwise.where(pointwise.lt(position, arithmetic.like(position, 0)), inside, position)
         position = pointwise.mul(position, arithmetic.like(position, prod(space[axis + 1 :])))
         index = position if index is None else pointwise.add(index, position)
@@ -121,14 +121,14 @@ def _quotient(total: Node, n: Node) -> Node:
 
 def _counts(total: Node, axis: int, rank: int, counted: int, begin: int, full: int, kernel: int, step: int) -> Node:
     """How many elements the windows along one axis hold: a constant, or a vector where windows reach outside."""
-    at = len(total.spec.shape) - rank + axis
-    n_windows = total.spec.shape[at]
+    window_axis = len(total.spec.shape) - rank + axis
+    n_windows = total.spec.shape[window_axis]
     if begin == 0 and (n_windows - 1) * step + kernel <= counted:
         return pointwise.full(kernel, Spec((), total.spec.dtype))
     ones = pointwise.full(1.0, Spec((counted,), total.spec.dtype))
     line = sliding_products.padded(ones, (begin,), (full - begin - counted,))
     seen = sliding_products.windows(line, (kernel,), (step,), (1,))
-    shape = tuple(n_windows if a == at else 1 for a in range(len(total.spec.shape)))
+    shape = tuple(n_windows if a == window_axis else 1 for a in range(len(total.spec.shape)))
     return movement.reshape(reduction.sum_(seen, (1,)), shape=shape)
 
 
@@ -190,10 +190,10 @@ def adaptive_max_pool_with_indices(x: Node, output_size: int | Sequence[int | No
         index = here if index is None else pointwise.add(index, here)
         values, positions = [], []
         for start, stop in _bounds(x.spec.shape[axis], size):
-            part, at = scan.part(x, axis, start, stop), scan.part(index, axis, start, stop)
+            part, positions_of_part = scan.part(x, axis, start, stop), scan.part(index, axis, start, stop)
             value, where = extremes.largest(part, axes=(axis,))
             values.append(value)
-            positions.append(reduce.picked(at, where, axis))
+            positions.append(reduce.picked(positions_of_part, where, axis))
         x, index = joining.cat(values, axis), joining.cat(positions, axis)
     assert index is not None
     return x, index
@@ -204,13 +204,13 @@ def _outputs(name: str, x: Node, output_size: int | Sequence[int | None], rank: 
     if rank > 1 and len(x.spec.shape) <= rank:
         raise ValueError(f"{name}: Input dimension should be at least {rank + 1}, got {list(x.spec.shape)}")
     space = _space(name, x, rank)
-    given = (output_size,) * rank if isinstance(output_size, int) else tuple(output_size)
-    if len(given) != rank:
-        raise ShapeError(f"{name}: output_size must have {rank} values, got {given}")
-    if any(size is not None and size < 0 for size in given):
-        raise ShapeError(f"{name}: elements of output_size must be greater than or equal to 0, got {given}")
+    out_sizes = (output_size,) * rank if isinstance(output_size, int) else tuple(output_size)
+    if len(out_sizes) != rank:
+        raise ShapeError(f"{name}: output_size must have {rank} values, got {out_sizes}")
+    if any(size is not None and size < 0 for size in out_sizes):
+        raise ShapeError(f"{name}: elements of output_size must be greater than or equal to 0, got {out_sizes}")
     first = len(x.spec.shape) - rank
-    return [(first + i, n if size is None else size) for i, (n, size) in enumerate(zip(space, given, strict=True))]
+    return [(first + i, n if size is None else size) for i, (n, size) in enumerate(zip(space, out_sizes, strict=True))]
 
 
 def _bounds(length: int, size: int) -> list[tuple[int, int]]:
@@ -244,10 +244,12 @@ def _space(name: str, x: Node, rank: int) -> Shape:
     return shape[len(shape) - rank :]
 
 
-def _after(name: str, space: Shape, kernel: Shape, step: Shape, pad: Shape, apart: Shape, *, ceil_mode: bool) -> Shape:
+def _after(
+    name: str, space: Shape, kernel: Shape, step: Shape, pad: Shape, dilation: Shape, *, ceil_mode: bool
+) -> Shape:
     """The padding behind each axis: `pad`, and what the last window of ceil_mode reaches further."""
     out = []
-    for n, k, s, p, d in zip(space, kernel, step, pad, apart, strict=True):
+    for n, k, s, p, d in zip(space, kernel, step, pad, dilation, strict=True):
         if k < 1 or s < 1 or d < 1:
             raise ShapeError(
                 f"{name}: kernel size, stride and dilation should be greater than zero, got {k}, {s} and {d}"
@@ -278,11 +280,11 @@ def _max_windows(
         precision.require_floating(name, x)
     kernel = sizes("kernel_size", kernel_size, rank)
     step = kernel if stride is None else sizes("stride", stride, rank)
-    pad, apart = sizes("padding", padding, rank), sizes("dilation", dilation, rank)
+    pad, dilations = sizes("padding", padding, rank), sizes("dilation", dilation, rank)
     space = _space(name, x, rank)
-    after = _after(name, space, kernel, step, pad, apart, ceil_mode=ceil_mode)
+    after = _after(name, space, kernel, step, pad, dilations, ceil_mode=ceil_mode)
     lowest = float("-inf") if x.spec.dtype.kind is Kind.FLOAT else x.spec.dtype.low
-    seen = sliding_products.windows(sliding_products.padded(x, pad, after, lowest), kernel, step, apart)
+    seen = sliding_products.windows(sliding_products.padded(x, pad, after, lowest), kernel, step, dilations)
     lead = len(seen.spec.shape) - rank
     seen = movement.permute(seen, order=(*range(lead, lead + rank), *range(lead)))
     return movement.reshape(seen, shape=(prod(kernel), *seen.spec.shape[rank:])), step, pad

@@ -48,9 +48,9 @@ def _quantile(x: Node, q: Node | Number, dim: int | None, keepdim: bool, interpo
         rows = movement.reshape(movement.permute(x, order=order), shape=(prod(lead), shape[axis]))
     if 0 in shape:
         raise ShapeError("quantile() input tensor must be non-empty")
-    found = movement.permute(_rows(rows, shares, interpolation, skip_nan=skip_nan), order=(1, 0))
+    quantiles = movement.permute(_rows(rows, shares, interpolation, skip_nan=skip_nan), order=(1, 0))
     many = (shares.spec.shape[0],) if isinstance(q, Node) and q.spec.shape else ()
-    return movement.reshape(found, shape=(*many, *(kept if keepdim else lead)))
+    return movement.reshape(quantiles, shape=(*many, *(kept if keepdim else lead)))
 
 
 def _shares(x: Node, q: Node | Number) -> Node:

@@ -20,27 +20,27 @@ def _specs(gradient: Spec, *others: Spec) -> tuple[Spec, ...]:
 
 def _fallback(gradient: Node, scale: Node, *history: Node) -> tuple[Node, ...]:
     changes, moves, inverses = _parts(history)
-    found, shares = pointwise.neg(gradient), []
+    descent, shares = pointwise.neg(gradient), []
     for change, move, inverse in zip(changes[::-1], moves[::-1], inverses[::-1], strict=True):
-        shares.append(arithmetic.mul(linear.dot(move, found), inverse))
-        found = arithmetic.sub(found, arithmetic.mul(change, shares[-1]))
-    found = arithmetic.mul(found, scale)
+        shares.append(arithmetic.mul(linear.dot(move, descent), inverse))
+        descent = arithmetic.sub(descent, arithmetic.mul(change, shares[-1]))
+    descent = arithmetic.mul(descent, scale)
     for change, move, inverse in zip(changes, moves, inverses, strict=True):
-        share = arithmetic.sub(shares.pop(), arithmetic.mul(linear.dot(change, found), inverse))
-        found = arithmetic.add(found, arithmetic.mul(move, share))
-    return (found,)
+        share = arithmetic.sub(shares.pop(), arithmetic.mul(linear.dot(change, descent), inverse))
+        descent = arithmetic.add(descent, arithmetic.mul(move, share))
+    return (descent,)
 
 
 def _on_host(xp: ModuleType, gradient: NDArray[Any], scale: NDArray[Any], *history: NDArray[Any]) -> tuple[Any]:
     changes, moves, inverses = _parts(history)
-    found, shares = -gradient, []
+    descent, shares = -gradient, []
     for change, move, inverse in zip(changes[::-1], moves[::-1], inverses[::-1], strict=True):
-        shares.append(xp.vdot(move, found) * inverse)
-        found -= change * shares[-1]
-    found *= scale
+        shares.append(xp.vdot(move, descent) * inverse)
+        descent -= change * shares[-1]
+    descent *= scale
     for change, move, inverse in zip(changes, moves, inverses, strict=True):
-        found += move * (shares.pop() - xp.vdot(change, found) * inverse)
-    return (found,)
+        descent += move * (shares.pop() - xp.vdot(change, descent) * inverse)
+    return (descent,)
 
 
 def _parts(history: Any) -> tuple[Any, Any, Any]:

@@ -167,7 +167,7 @@ def multinomial(seed: Seed, p: Node, count: int, *, replacement: bool = False) -
     if not replacement and count > n:
         raise ShapeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
     p = precision.upcast(reduce.stop_gradient(p))
-    found = _searched(seed, p, count) if replacement and count > 1 else _raced(seed, p, count)
+    picks = _searched(seed, p, count) if replacement and count > 1 else _raced(seed, p, count)
     lowest, total = reduce.amin(p, -1, keepdim=True), reduce.sum(p, -1, keepdim=True)
     valid = pointwise.bitwise_and(
         pointwise.ge(lowest, arithmetic.like(lowest, 0)),
@@ -175,9 +175,9 @@ def multinomial(seed: Seed, p: Node, count: int, *, replacement: bool = False) -
             pointwise.gt(total, arithmetic.like(total, 0)), pointwise.lt(total, arithmetic.like(total, float("inf")))
         ),
     )
-    valid = arithmetic.broadcast_to(valid, found.spec.shape)
-    found = pointwise.where(valid, found, arithmetic.like(found, bounds.unfit(INVALID)))
-    return bounds.unknown(found, n, INVALID)
+    valid = arithmetic.broadcast_to(valid, picks.spec.shape)
+    picks = pointwise.where(valid, picks, arithmetic.like(picks, bounds.unfit(INVALID)))
+    return bounds.unknown(picks, n, INVALID)
 
 
 def _raced(seed: Seed, p: Node, count: int) -> Node:
@@ -191,11 +191,11 @@ def _searched(seed: Seed, p: Node, count: int) -> Node:
     ends = scan.cumsum(p, -1)
     total = scan.part(ends, len(p.spec.shape) - 1, p.spec.shape[-1] - 1, p.spec.shape[-1])
     drawn = uniform(seed, (*p.spec.shape[:-1], count), p.spec.dtype)
-    found = ordering.searchsorted(
+    picks = ordering.searchsorted(
         ends, pointwise.mul(drawn, arithmetic.broadcast_to(total, drawn.spec.shape)), right=True
     )
     last = ordering.searchsorted(ends, total)  # The product may round up to the sum itself.
-    return pointwise.minimum(found, arithmetic.broadcast_to(last, found.spec.shape))
+    return pointwise.minimum(picks, arithmetic.broadcast_to(last, picks.spec.shape))
 
 
 # Parts
@@ -211,8 +211,8 @@ def _top(word: Node, bits: int) -> Node:
     return pointwise.shift_right(word, arithmetic.like(word, 32 - bits))
 
 
-def _fraction(whole: Node, unit: float) -> Node:
-    number = pointwise.cast(whole, dtype=dtypes.float32)
+def _fraction(integer: Node, unit: float) -> Node:
+    number = pointwise.cast(integer, dtype=dtypes.float32)
     return pointwise.mul(number, arithmetic.like(number, unit))
 
 
@@ -226,8 +226,8 @@ def _pair(seed: Seed, shape: Shape, high: int, low: int) -> tuple[Node, Node]:
 
 def _uniform_double(seed: Seed, shape: Shape) -> Node:
     high, low = (pointwise.cast(part, dtype=dtypes.float64) for part in _pair(seed, shape, 27, 26))
-    whole = pointwise.add(pointwise.mul(high, arithmetic.like(high, 2.0**26)), low)
-    return pointwise.mul(whole, arithmetic.like(whole, 2.0**-53))
+    integer = pointwise.add(pointwise.mul(high, arithmetic.like(high, 2.0**26)), low)
+    return pointwise.mul(integer, arithmetic.like(integer, 2.0**-53))
 
 
 def _long_words(seed: Seed, shape: Shape) -> Node:

@@ -62,16 +62,16 @@ def _fallback(kind: str) -> Callable[..., tuple[Node, ...]]:
         """Step by step, with what the gradients read beside."""
         state, present = _split(kind, others)
         length = gates.spec.shape[0]
-        found: list[tuple[Node, ...]] = [()] * length
+        by_time: list[tuple[Node, ...]] = [()] * length
         for time in _order(length, backwards):
             now, here = _at(gates, time), None if present is None else _at(present, time)
             new = recurrent.step(kind, now, tuple(state), weight, bias)
-            beside = _beside(kind, now, linear.linear(state[0], weight, bias))
+            saved = _beside(kind, now, linear.linear(state[0], weight, bias))
             if here is not None:
-                new = tuple(arithmetic.where(here, one, old) for one, old in zip(new, state, strict=True))
+                new = tuple(arithmetic.where(here, updated, old) for updated, old in zip(new, state, strict=True))
             state = new
-            found[time] = (new[0], *beside, *new[1:]) if kind == "LSTM" else (new[0], *beside)
-        return tuple([joining.stack(list(part), 0) for part in zip(*found, strict=True)])
+            by_time[time] = (new[0], *saved, *new[1:]) if kind == "LSTM" else (new[0], *saved)
+        return tuple([joining.stack(list(part), 0) for part in zip(*by_time, strict=True)])
 
     return fallback
 
@@ -96,7 +96,7 @@ def _at(x: Node, time: int) -> Node:
 
 def _parts(x: Node, count: int) -> list[Node]:
     size, last = x.spec.shape[-1] // count, len(x.spec.shape) - 1
-    return [scan.part(x, last, at * size, (at + 1) * size) for at in range(count)]
+    return [scan.part(x, last, index * size, (index + 1) * size) for index in range(count)]
 
 
 def _gradient_fallback(kind: str) -> Callable[..., tuple[Node, ...]]:
@@ -115,31 +115,31 @@ def _gradient_fallback(kind: str) -> Callable[..., tuple[Node, ...]]:
         hidden: list[Node] = [back] * length
         for time in reversed(order):
             grad = pointwise.add(back, _at(coming, time))
-            given, given_cell = grad, of_cell = grad, pointwise.add(of_cell, _at(cells, time))
+            grad_of_out, given_cell = grad, of_cell = grad, pointwise.add(of_cell, _at(cells, time))
             if present is not None:
-                given, given_cell = (_masked(x, _at(present, time), keep=True) for x in (given, given_cell))
+                grad_of_out, given_cell = (_masked(x, _at(present, time), keep=True) for x in (grad_of_out, given_cell))
             if kind == "LSTM":
-                given_cell = pointwise.add(given_cell, pointwise.mul(given, _at(through[0], time)))
-                scales = [given_cell] * 3 + [given]
+                given_cell = pointwise.add(given_cell, pointwise.mul(grad_of_out, _at(through[0], time)))
+                scales = [given_cell] * 3 + [grad_of_out]
             else:
-                scales = [given] * count
+                scales = [grad_of_out] * count
             scale = joining.cat(scales, -1)
             gates[time] = pointwise.mul(_at(of_gates, time), scale)
             hidden[time] = gates[time] if of_hidden is of_gates else pointwise.mul(_at(of_hidden, time), scale)
             back = contraction.matmul(hidden[time], weight)
             if kind == "GRU":
-                back = pointwise.add(back, pointwise.mul(given, _at(through[0], time)))
+                back = pointwise.add(back, pointwise.mul(grad_of_out, _at(through[0], time)))
             passed = pointwise.mul(given_cell, _at(through[1], time)) if kind == "LSTM" else of_cell
             if present is not None:
                 back = pointwise.add(back, _masked(grad, _at(present, time), keep=False))
                 left = _masked(of_cell, _at(present, time), keep=False)
                 passed = pointwise.add(passed, left) if kind == "LSTM" else passed
             of_cell = passed
-        whole, inner = joining.stack(gates, 0), joining.stack(hidden, 0)
+        grad_of_gates, inner = joining.stack(gates, 0), joining.stack(hidden, 0)
         rows = movement.reshape(inner, shape=(length * out.spec.shape[1], weight.spec.shape[0]))
         earlier = movement.reshape(before, shape=(rows.spec.shape[0], weight.spec.shape[1]))
         of_bias = movement.reshape(reduction.sum_(rows, axes=(0,)), shape=(weight.spec.shape[0],))
-        return whole, contraction.matmul(contraction.transposed(rows), earlier), of_bias, back, of_cell
+        return grad_of_gates, contraction.matmul(contraction.transposed(rows), earlier), of_bias, back, of_cell
 
     return fallback
 
@@ -171,16 +171,16 @@ def _factors(
         i, f, g, o = _parts(act, 4)
         earlier, seen = _before(extra, state[1], backwards), pointwise.tanh(extra)
         parts = [mul(g, mul(i, rest(i))), mul(earlier, mul(f, rest(f))), mul(i, rest(mul(g, g)))]
-        found = joining.cat([*parts, mul(seen, mul(o, rest(o)))], -1)
-        return found, found, [mul(o, rest(mul(seen, seen))), f]
+        factors = joining.cat([*parts, mul(seen, mul(o, rest(o)))], -1)
+        return factors, factors, [mul(o, rest(mul(seen, seen))), f]
     if kind == "GRU":
         r, z, n = _parts(act, 3)
         new = mul(rest(z), rest(mul(n, n)))
         reset, update = mul(new, mul(extra, mul(r, rest(r)))), mul(sub(before, n), mul(z, rest(z)))
         return joining.cat([reset, update, new], -1), joining.cat([reset, update, mul(new, r)], -1), [z]
-    one, nothing = pointwise.full(1.0, out.spec), pointwise.full(0.0, out.spec)
-    found = rest(mul(out, out)) if kind == "RNN_TANH" else pointwise.where(pointwise.gt(out, nothing), one, nothing)
-    return found, found, []
+    ones, nothing = pointwise.full(1.0, out.spec), pointwise.full(0.0, out.spec)
+    factors = rest(mul(out, out)) if kind == "RNN_TANH" else pointwise.where(pointwise.gt(out, nothing), ones, nothing)
+    return factors, factors, []
 
 
 def _vjp(kind: str) -> Callable[..., Sequence[Node | None] | None]:
@@ -193,9 +193,9 @@ def _vjp(kind: str) -> Callable[..., Sequence[Node | None] | None]:
         nothing = pointwise.full(0.0, outs[0].spec)
         coming, cells = [nothing if g is None else g for g in (grads[0], grads[2] if kind == "LSTM" else None)]
         saved = outs if len(outs) == 3 else (outs[0],) * 3
-        found = GRADIENTS[kind](coming, cells, *saved, weight, *others, backwards=backwards)
+        gradients = GRADIENTS[kind](coming, cells, *saved, weight, *others, backwards=backwards)
         states, present = _split(kind, others)
-        return [*found[: 3 + len(states)], *([] if present is None else [None])]
+        return [*gradients[: 3 + len(states)], *([] if present is None else [None])]
 
     return vjp
 
@@ -221,14 +221,14 @@ def _run(kind: str) -> Callable[..., tuple[Any, ...]]:
         extra = xp.empty_like(out) if kind in ("LSTM", "GRU") else out
         step, across, old = _STEPS[kind], weight.T, states[-1]
         hidden = states[0]
-        for at in _order(length, backwards):
-            step(xp, act[at], xp.matmul(hidden, across), bias, hidden, old, out[at], extra[at])
-            if present is not None and not present[at].all():
-                absent = ~present[at][:, 0]
-                out[at][absent] = hidden[absent]
+        for time in _order(length, backwards):
+            step(xp, act[time], xp.matmul(hidden, across), bias, hidden, old, out[time], extra[time])
+            if present is not None and not present[time].all():
+                absent = ~present[time][:, 0]
+                out[time][absent] = hidden[absent]
                 if kind == "LSTM":
-                    extra[at][absent] = old[absent]
-            hidden, old = out[at], extra[at]
+                    extra[time][absent] = old[absent]
+            hidden, old = out[time], extra[time]
         return (out,) if kind.startswith("RNN") else (out, act, extra)
 
     return run
@@ -295,31 +295,31 @@ def _run_back(kind: str) -> Callable[..., tuple[Any, ...]]:
         gates = xp.empty((length, rows, weight.shape[0]), out.dtype)
         hidden = gates if of_hidden is of_gates else xp.empty_like(gates)
         back = of_cell = xp.zeros((rows, size), out.dtype)
-        for at in reversed(_order(length, backwards)):
-            grad = given = back + coming[at]
+        for time in reversed(_order(length, backwards)):
+            grad = grad_of_out = back + coming[time]
             if kind == "LSTM":
-                of_cell = given_cell = of_cell + cells[at]
+                of_cell = given_cell = of_cell + cells[time]
             if present is not None:
-                given = grad * present[at]
-                given_cell = of_cell * present[at]
-            wide = gates[at].reshape(rows, count, size)
-            scales = of_gates[at].reshape(rows, count, size)
+                grad_of_out = grad * present[time]
+                given_cell = of_cell * present[time]
+            wide = gates[time].reshape(rows, count, size)
+            scales = of_gates[time].reshape(rows, count, size)
             if kind == "LSTM":
-                given_cell = given_cell + given * through[0][at]
+                given_cell = given_cell + grad_of_out * through[0][time]
                 xp.multiply(scales[:, :3], given_cell[:, None], wide[:, :3])
-                xp.multiply(scales[:, 3], given, wide[:, 3])
-                passed = given_cell * through[1][at]
+                xp.multiply(scales[:, 3], grad_of_out, wide[:, 3])
+                passed = given_cell * through[1][time]
             else:
-                xp.multiply(scales, given[:, None], wide)
+                xp.multiply(scales, grad_of_out[:, None], wide)
                 if hidden is not gates:
-                    inner = of_hidden[at].reshape(rows, count, size)
-                    xp.multiply(inner, given[:, None], hidden[at].reshape(rows, count, size))
+                    inner = of_hidden[time].reshape(rows, count, size)
+                    xp.multiply(inner, grad_of_out[:, None], hidden[time].reshape(rows, count, size))
                 passed = of_cell
-            back = xp.matmul(hidden[at], weight)
+            back = xp.matmul(hidden[time], weight)
             if kind == "GRU":
-                back += given * through[0][at]
+                back += grad_of_out * through[0][time]
             if present is not None:
-                absent = ~present[at]
+                absent = ~present[time]
                 back += grad * absent
                 passed = passed + of_cell * absent if kind == "LSTM" else passed
             of_cell = passed
@@ -331,8 +331,8 @@ def _run_back(kind: str) -> Callable[..., tuple[Any, ...]]:
 
 
 def _earlier(xp: ModuleType, out: Array, first: Array, backwards: bool) -> Array:
-    found: Array = xp.concatenate([out[1:], first[None]] if backwards else [first[None], out[:-1]])
-    return found
+    states: Array = xp.concatenate([out[1:], first[None]] if backwards else [first[None], out[:-1]])
+    return states
 
 
 def _scales(
@@ -342,29 +342,29 @@ def _scales(
     """As `_factors`."""
     size = out.shape[-1]
     if kind == "LSTM":
-        i, f, g, o = (act[..., at * size : (at + 1) * size] for at in range(4))
+        i, f, g, o = (act[..., index * size : (index + 1) * size] for index in range(4))
         seen = xp.tanh(extra)
-        found = 1 - act
-        found *= act
-        found[..., :size] *= g
-        found[..., size : 2 * size] *= _earlier(xp, extra, states[1], backwards)
-        xp.multiply(i, 1 - g * g, found[..., 2 * size : 3 * size])
-        found[..., 3 * size :] *= seen
+        factors = 1 - act
+        factors *= act
+        factors[..., :size] *= g
+        factors[..., size : 2 * size] *= _earlier(xp, extra, states[1], backwards)
+        xp.multiply(i, 1 - g * g, factors[..., 2 * size : 3 * size])
+        factors[..., 3 * size :] *= seen
         seen *= seen
-        return found, found, [o - o * seen, f]
+        return factors, factors, [o - o * seen, f]
     if kind == "GRU":
-        r, z, n = (act[..., at * size : (at + 1) * size] for at in range(3))
-        found = 1 - act
-        found *= act
+        r, z, n = (act[..., index * size : (index + 1) * size] for index in range(3))
+        factors = 1 - act
+        factors *= act
         new = (1 - z) * (1 - n * n)
-        found[..., :size] *= new * extra
-        found[..., size : 2 * size] *= before - n
-        inner = found.copy()
-        found[..., 2 * size :] = new
+        factors[..., :size] *= new * extra
+        factors[..., size : 2 * size] *= before - n
+        inner = factors.copy()
+        factors[..., 2 * size :] = new
         xp.multiply(new, r, inner[..., 2 * size :])
-        return found, inner, [z]
-    found = 1 - out * out if kind == "RNN_TANH" else (out > 0).astype(out.dtype)
-    return found, found, []
+        return factors, inner, [z]
+    factors = 1 - out * out if kind == "RNN_TANH" else (out > 0).astype(out.dtype)
+    return factors, factors, []
 
 
 LAYERS: dict[str, Fused] = {
@@ -390,7 +390,7 @@ def layer(
     """(outputs, *last state) of all steps. Shapes: as above."""
     if bias is None:
         bias = pointwise.full(0.0, Spec(weight.spec.shape[:1], weight.spec.dtype))
-    beside = () if present is None else (present,)
-    found = LAYERS[kind](gates, weight, bias, *state, *beside, backwards=backwards)
+    masks = () if present is None else (present,)
+    values = LAYERS[kind](gates, weight, bias, *state, *masks, backwards=backwards)
     last = 0 if backwards else gates.spec.shape[0] - 1
-    return found[0], *[_at(part, last) for part in (found[0], *found[2:3])[: STATES[kind]]]
+    return values[0], *[_at(part, last) for part in (values[0], *values[2:3])[: STATES[kind]]]

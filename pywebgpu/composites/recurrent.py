@@ -100,7 +100,7 @@ def layer(
         if present is not None:
             here = scan.part(present, 0, time, time + 1)
             here = movement.reshape(here, shape=here.spec.shape[1:])
-            new = tuple(arithmetic.where(here, one, old) for one, old in zip(new, held, strict=True))
+            new = tuple(arithmetic.where(here, updated, old) for updated, old in zip(new, held, strict=True))
         held = new
         out.append(held[0])
     return (joining.stack(out[::-1] if backwards else out, 0), *held)
@@ -112,8 +112,8 @@ def _is_whole(x: Node, weight: Node, projection: Node | None) -> bool:
 
 
 def _whole(*args: Any, **options: Any) -> State:
-    found: State = import_module("pywebgpu.composites.recurrence").layer(*args, **options)
-    return found
+    outcome: State = import_module("pywebgpu.composites.recurrence").layer(*args, **options)
+    return outcome
 
 
 def _split(x: Node, count: int) -> list[Node]:

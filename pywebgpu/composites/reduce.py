@@ -252,10 +252,10 @@ def moments(name: str, x: Node, axes: Shape, *, correction: float = 0) -> tuple[
         raise DTypeError(f"{name}: only supports floating point dtypes, got {x.spec.dtype}")
     x = precision.upcast(x)
     centre = row_mean(x, axes)
-    apart = arithmetic.sub(x, centre)
+    centred = arithmetic.sub(x, centre)
     degrees = count(x, axes) - correction
-    squares = fold(reduction.sum_, _squares(apart), axes)
-    return _over(squares, degrees if degrees > 0 else 0), centre, apart
+    squares = fold(reduction.sum_, _squares(centred), axes)
+    return _over(squares, degrees if degrees > 0 else 0), centre, centred
 
 
 def _squares(x: Node) -> Node:
@@ -304,7 +304,7 @@ def _norm(x: Node, p: float, axes: Shape) -> Node:
     if p == 1:
         return fold(reduction.sum_, size, axes)
     if p < 0:
-        _require_some("linalg.vector_norm", x, axes, given=True)
+        _require_some("linalg.vector_norm", x, axes, is_given=True)
     if p in (inf, -inf):
         return _extreme(reduction.max_ if p > 0 else reduction.min_, size, axes, True, "norm")
     zero = pointwise.eq(size, arithmetic.like(size, 0))
@@ -404,14 +404,14 @@ def _truth(x: Node, dim: Dims, keepdim: bool, *, op: Reduction, nothing: bool) -
 def _extreme(op: Reduction, x: Node, dim: Dims, keepdim: bool, name: str) -> Node:
     precision.require_order(name, x)
     axes = axes_of(dim, len(x.spec.shape))
-    _require_some(name, x, axes, given=dim is not None)
+    _require_some(name, x, axes, is_given=dim is not None)
     return drop(fold(op, x, axes), axes, keepdim=keepdim)
 
 
-def _require_some(name: str, x: Node, axes: Shape, *, given: bool, error: type[Exception] = ShapeError) -> None:
+def _require_some(name: str, x: Node, axes: Shape, *, is_given: bool, error: type[Exception] = ShapeError) -> None:
     if count(x, axes):
         return
-    if not given:
+    if not is_given:
         raise error(
             f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with "
             f"the 'dim' argument (input shape {x.spec.shape})."
@@ -425,7 +425,7 @@ def _first(op: Fused, x: Node, dim: int, keepdim: bool, name: str) -> tuple[Node
     axis = axis_of(dim, len(x.spec.shape))
     if not x.spec.shape:
         return movement.alias(x), pointwise.full(0, Spec((), dtypes.int64))
-    _require_some(name, x, (axis,), given=True)
+    _require_some(name, x, (axis,), is_given=True)
     is_float = x.spec.dtype.kind is Kind.FLOAT  # The range of whole numbers is known of the ops that this is made of.
     value, index = op(x, axes=(axis,)) if is_float else op.fallback(x, axes=(axis,))
     return drop(value, (axis,), keepdim=keepdim), drop(index, (axis,), keepdim=keepdim)
@@ -437,7 +437,7 @@ def _arg(op: Reduction, x: Node, dim: int | None, keepdim: bool) -> Node:
     precision.refuse_bool(op.name, x)
     precision.require_order(op.name, x)
     axes = axes_of(dim, len(x.spec.shape))
-    _require_some(op.name, x, axes, given=dim is not None, error=RangeError)
+    _require_some(op.name, x, axes, is_given=dim is not None, error=RangeError)
     if not axes:
         return pointwise.full(0, Spec((), dtypes.int64))
     return drop(op(x, axes), axes, keepdim=keepdim)

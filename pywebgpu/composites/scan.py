@@ -48,8 +48,8 @@ def logcumsumexp(x: Node, dim: int) -> Node:
     axis = axis_of(dim, len(x.spec.shape))
     if not x.spec.shape or 0 in x.spec.shape:
         return movement.alias(x)
-    found = indexing.scan(swapped(precision.upcast(x), axis), mode="logaddexp")
-    return swapped(arithmetic.cast(found, x.spec.dtype), axis)
+    sums = indexing.scan(swapped(precision.upcast(x), axis), mode="logaddexp")
+    return swapped(arithmetic.cast(sums, x.spec.dtype), axis)
 
 
 def diff(x: Node, n: int = 1, dim: int = -1) -> Node:
@@ -77,7 +77,7 @@ def trapezoid(y: Node, x: Node | None = None, *, dx: float = 1, dim: int = -1) -
     axis = axis_of(dim, len(y.spec.shape))
     size = y.spec.shape[axis]
     if not size:
-        shape = tuple([n for at, n in enumerate(y.spec.shape) if at != axis])
+        shape = tuple([n for axis_index, n in enumerate(y.spec.shape) if axis_index != axis])
         return pointwise.full(0, Spec(shape, y.spec.dtype))
     pairs = pointwise.add(part(y, axis, 1, size), part(y, axis, 0, size - 1))
     if x is None:

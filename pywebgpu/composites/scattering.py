@@ -178,20 +178,20 @@ def _require_index(name: str, x: Node, axis: int, index: Node, source: Node) -> 
     _require_rank(source, index, "src")
     _require_smaller(x.spec.shape, index.spec.shape, axis, "Expected at dimension {} index {}")
     if any(m > n for m, n in zip(index.spec.shape, source.spec.shape, strict=False)):
-        given = f"index {list(index.spec.shape)}, src {list(source.spec.shape)}"
-        raise ShapeError(f"Expected index to be no larger size than src, got {given}")
+        extents = f"index {list(index.spec.shape)}, src {list(source.spec.shape)}"
+        raise ShapeError(f"Expected index to be no larger size than src, got {extents}")
 
 
-def with_element(x: Node, value: Node, at: Node) -> Node:
-    """x, in which element number `at`, of all in their order, is `value`, of any shape with one element."""
-    return _with_float(x, value, at) if x.spec.dtype.kind is Kind.FLOAT else _with_element(x, value, at)
+def with_element(x: Node, value: Node, position: Node) -> Node:
+    """x, in which element number `position`, of all in their order, is `value`, of any shape with one element."""
+    return _with_float(x, value, position) if x.spec.dtype.kind is Kind.FLOAT else _with_element(x, value, position)
 
 
-def _with_element(x: Node, value: Node, at: Node) -> Node:
+def _with_element(x: Node, value: Node, position: Node) -> Node:
     count = prod(x.spec.shape)
-    here = pointwise.eq(pointwise.iota(spec=Spec((count,), at.spec.dtype), axis=0), at)
-    found = pointwise.where(here, movement.reshape(value, shape=()), movement.reshape(x, shape=(count,)))
-    return pointwise.copy(movement.reshape(found, shape=x.spec.shape))
+    here = pointwise.eq(pointwise.iota(spec=Spec((count,), position.spec.dtype), axis=0), position)
+    written = pointwise.where(here, movement.reshape(value, shape=()), movement.reshape(x, shape=(count,)))
+    return pointwise.copy(movement.reshape(written, shape=x.spec.shape))
 
 
 _with_float = composite(_with_element)  # Of whole numbers it is known between which numbers they are.

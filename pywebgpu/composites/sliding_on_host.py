@@ -36,7 +36,7 @@ class Sliding:
 
     kernel: Shape
     step: Shape
-    apart: Shape
+    dilation: Shape
     before: Shape
     full: Shape
     at: Shape
@@ -52,24 +52,24 @@ class Sliding:
         return prod(self.at[:-1]) * self.row
 
 
-def _sliding(space: Shape, kernel: Shape, step: Shape, apart: Shape, before: Shape, after: Shape) -> Sliding:
+def _sliding(space: Shape, kernel: Shape, step: Shape, dilation: Shape, before: Shape, after: Shape) -> Sliding:
     full = tuple([n + b + a for n, b, a in zip(space, before, after, strict=True)])
-    at = tuple([(n - d * (k - 1) - 1) // s + 1 for n, d, k, s in zip(full, apart, kernel, step, strict=True)])
-    is_flat = len(full) == 2 and set(step) == {1} and full[-1] <= WASTE * at[-1]
-    return Sliding(kernel, step, apart, before, full, at, full[-1] if is_flat else at[-1])
+    positions = tuple([(n - d * (k - 1) - 1) // s + 1 for n, d, k, s in zip(full, dilation, kernel, step, strict=True)])
+    is_flat = len(full) == 2 and set(step) == {1} and full[-1] <= WASTE * positions[-1]
+    return Sliding(kernel, step, dilation, before, full, positions, full[-1] if is_flat else positions[-1])
 
 
 def _seen(xp: ModuleType, padded: Array, how: Sliding) -> Array:
     """(n, c, *kernel, *positions that are computed): a view."""
     *lead, unit = padded.strides
     strides = [unit * prod(how.full[axis + 1 :]) for axis in range(len(how.full))]
-    inner = [d * stride for d, stride in zip(how.apart, strides, strict=True)]
+    inner = [d * stride for d, stride in zip(how.dilation, strides, strict=True)]
     outer = [s * stride for s, stride in zip(how.step, strides, strict=True)]
     shape = (*padded.shape[:2], *how.kernel, *how.at[:-1], how.row)
     if how.is_flat:  # Rows follow one another, so the positions are one axis.
         shape, outer = (*padded.shape[:2], *how.kernel, how.count), [unit]
-    found: Array = xp.lib.stride_tricks.as_strided(padded, shape, (*lead, *inner, *outer), writeable=False)
-    return found
+    view: Array = xp.lib.stride_tricks.as_strided(padded, shape, (*lead, *inner, *outer), writeable=False)
+    return view
 
 
 class _Room:
@@ -88,9 +88,9 @@ class _Room:
             return _seen(self._xp, x.reshape(n, channels, prod(space)), how)
         to: list[Any] = [...]  # NumPy's types know no index of unknown length.
         of: list[Any] = [...]
-        for start, length, whole in zip(how.before, space, how.full, strict=True):
-            to.append(slice(max(start, 0), min(start + length, whole)))
-            of.append(slice(max(-start, 0), min(length, whole - start)))
+        for start, length, n_full in zip(how.before, space, how.full, strict=True):
+            to.append(slice(max(start, 0), min(start + length, n_full)))
+            of.append(slice(max(-start, 0), min(length, n_full - start)))
         if x.shape not in self._padded:
             size = prod(how.full)  # Behind each channel are zeros that the longest row reads.
             room: Array = self._xp.zeros((n, channels, size + extra), x.dtype)
@@ -120,35 +120,35 @@ def _spans(n: int, size: int) -> Iterator[slice]:
 
 def _of_groups(x: Array, groups: int) -> list[Array]:
     each = x.shape[1] // groups
-    return [x[:, at * each : (at + 1) * each] for at in range(groups)]
+    return [x[:, index * each : (index + 1) * each] for index in range(groups)]
 
 
 def product_of(
-    xp: ModuleType, x: Array, weight: Array, *, step: Shape, apart: Shape, groups: int, before: Shape, after: Shape
+    xp: ModuleType, x: Array, weight: Array, *, step: Shape, dilation: Shape, groups: int, before: Shape, after: Shape
 ) -> tuple[Array]:
     """sliding_product."""
-    how = _sliding(x.shape[2:], weight.shape[2:], step, apart, before, after)
+    how = _sliding(x.shape[2:], weight.shape[2:], step, dilation, before, after)
     out = xp.empty((x.shape[0], weight.shape[0], *how.at), x.dtype)
     if weight.shape[1] == 1 and groups > 1:
         _depthwise(xp, x, weight, how, out)
     else:
         parts = _of_groups(out, groups)
         each = weight.shape[0] // groups
-        for at, part in enumerate(_of_groups(x, groups)):
-            _one_product(xp, part, weight[at * each : (at + 1) * each], how, parts[at])
+        for index, part in enumerate(_of_groups(x, groups)):
+            _one_product(xp, part, weight[index * each : (index + 1) * each], how, parts[index])
     return (out,)
 
 
 def _one_product(xp: ModuleType, x: Array, weight: Array, how: Sliding, out: Array) -> None:
     n, n_out, rows = x.shape[0], weight.shape[0], weight.reshape(weight.shape[0], prod(weight.shape[1:]))
     if _is_plain(how) and how.count >= LONG:
-        found = xp.matmul(rows, x.reshape(n, x.shape[1], how.count))
-        out[:] = found.reshape(out.shape)
+        operand = xp.matmul(rows, x.reshape(n, x.shape[1], how.count))
+        out[:] = operand.reshape(out.shape)
         return
     room = _Room(xp, how)
     for span in _spans(n, rows.shape[1] * how.count * x.itemsize):
-        found = rows.dot(room.columns(x[span])).reshape(n_out, span.stop - span.start, *how.at[:-1], how.row)
-        out[span] = found[..., : how.at[-1]].swapaxes(0, 1)
+        operand = rows.dot(room.columns(x[span])).reshape(n_out, span.stop - span.start, *how.at[:-1], how.row)
+        out[span] = operand[..., : how.at[-1]].swapaxes(0, 1)
 
 
 def _is_plain(how: Sliding) -> bool:
@@ -157,16 +157,16 @@ def _is_plain(how: Sliding) -> bool:
 
 
 def kernel_product_of(
-    xp: ModuleType, g: Array, x: Array, *, shape: Shape, step: Shape, apart: Shape, groups: int, before: Shape,
+    xp: ModuleType, g: Array, x: Array, *, shape: Shape, step: Shape, dilation: Shape, groups: int, before: Shape,
     after: Shape,
 ) -> tuple[Array]:  # fmt: skip
     """kernel_product."""
-    how = _sliding(x.shape[2:], shape[2:], step, apart, before, after)
+    how = _sliding(x.shape[2:], shape[2:], step, dilation, before, after)
     if shape[1] == 1 and groups > 1:
         return (_depthwise_kernel(xp, g, x, shape, how),)
     pairs = zip(_of_groups(g, groups), _of_groups(x, groups), strict=True)
-    found = [_one_kernel(xp, part, seen, how) for part, seen in pairs]
-    return ((found[0] if groups == 1 else xp.concatenate(found)).reshape(shape),)
+    kernels = [_one_kernel(xp, part, seen, how) for part, seen in pairs]
+    return ((kernels[0] if groups == 1 else xp.concatenate(kernels)).reshape(shape),)
 
 
 def _one_kernel(xp: ModuleType, g: Array, x: Array, how: Sliding) -> Array:
@@ -212,8 +212,8 @@ def _depthwise(xp: ModuleType, x: Array, weight: Array, how: Sliding, out: Array
         factors = flat.reshape(*flat.shape, *(1,) * (len(shape) - 2))
         total, term = sums
         xp.multiply(seen[first], factors[:, 0], total)
-        for at, place in enumerate(places, 1):
-            xp.multiply(seen[place], factors[:, at], term)
+        for index, place in enumerate(places, 1):
+            xp.multiply(seen[place], factors[:, index], term)
             xp.add(total, term, total)
         out[span] = total.reshape(*shape[:2], *how.at[:-1], how.row)[..., : how.at[-1]]
 
@@ -228,33 +228,35 @@ def _depthwise_kernel(xp: ModuleType, g: Array, x: Array, shape: Shape, how: Sli
         wide = _widened(xp, g[span], how)
         wide = wide.reshape(*wide.shape[:2], *seen.shape[2 + len(how.kernel) :])
         axes = "nc" + "xyz"[: wide.ndim - 2]
-        for at, place in enumerate(product(*map(range, how.kernel))):
-            sums[:, at] += xp.einsum(f"{axes},{axes}->c", wide, seen[_at(place)])
+        for index, place in enumerate(product(*map(range, how.kernel))):
+            sums[:, index] += xp.einsum(f"{axes},{axes}->c", wide, seen[_at(place)])
     return sums.reshape(shape)
 
 
 def spread_of(
-    xp: ModuleType, x: Array, weight: Array, *, lengths: Shape, step: Shape, apart: Shape, groups: int
+    xp: ModuleType, x: Array, weight: Array, *, lengths: Shape, step: Shape, dilation: Shape, groups: int
 ) -> tuple[Array]:
     """spread."""
     n, channels = x.shape[:2]
     out = xp.zeros((n, weight.shape[1] * groups, *lengths), x.dtype)
     parts, each = _of_groups(out, groups), channels // groups
     for number, part in enumerate(_of_groups(x, groups)):
-        _one_spread(xp, part, weight[number * each : (number + 1) * each], step, apart, parts[number])
+        _one_spread(xp, part, weight[number * each : (number + 1) * each], step, dilation, parts[number])
     return (out,)
 
 
-def _one_spread(xp: ModuleType, x: Array, weight: Array, step: Shape, apart: Shape, out: Array) -> None:
-    n, channels, *at = x.shape
+def _one_spread(xp: ModuleType, x: Array, weight: Array, step: Shape, dilation: Shape, out: Array) -> None:
+    n, channels, *positions = x.shape
     n_out, *kernel = weight.shape[1:]
     rows = weight.reshape(channels, prod(weight.shape[1:])).T
-    for span in _spans(n, rows.shape[0] * prod(at) * x.itemsize):
+    for span in _spans(n, rows.shape[0] * prod(positions) * x.itemsize):
         each = span.stop - span.start
-        found = rows.dot(x[span].swapaxes(0, 1).reshape(channels, each * prod(at)))
-        found = found.reshape(n_out, *kernel, each, *at)
+        products = rows.dot(x[span].swapaxes(0, 1).reshape(channels, each * prod(positions)))
+        products = products.reshape(n_out, *kernel, each, *positions)
         room = out[span].swapaxes(0, 1)
         for place in product(*map(range, kernel)):
-            starts = [p * d for p, d in zip(place, apart, strict=True)]
-            where: list[Any] = [slice(b, b + (m - 1) * s + 1, s) for b, m, s in zip(starts, at, step, strict=True)]
-            room[(..., *where)] += found[(slice(None), *place)]
+            starts = [p * d for p, d in zip(place, dilation, strict=True)]
+            where: list[Any] = [
+                slice(b, b + (m - 1) * s + 1, s) for b, m, s in zip(starts, positions, step, strict=True)
+            ]
+            room[(..., *where)] += products[(slice(None), *place)]

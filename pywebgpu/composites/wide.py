@@ -53,7 +53,7 @@ def refuse(node: Node, device: _Device) -> None:
 
     Called for the first value that is made after one was noted. A comparison with such a number is known.
     """
-    noted = {id(found): value for found, value in thread_state.wide}
+    noted = {id(noted_node): value for noted_node, value in thread_state.wide}
     thread_state.wide.clear()
     if not device.target.wgsl:
         return
@@ -61,13 +61,14 @@ def refuse(node: Node, device: _Device) -> None:
         raise unsupported(node.spec.dtype, device.name)
     stack, seen = [node], {id(node)}
     while stack:
-        at = stack.pop()
+        current = stack.pop()
         value = noted.get(
-            id(at), at.attrs["value"] if at.op is pointwise.const and at.spec.dtype is dtypes.int64 else 0
+            id(current),
+            current.attrs["value"] if current.op is pointwise.const and current.spec.dtype is dtypes.int64 else 0,
         )
         if not WORD[0] <= value <= WORD[1]:
             raise too_wide(value)
-        for source in () if at.buffer is not None or compared(at) is not None else chosen(at):
+        for source in () if current.buffer is not None or compared(current) is not None else chosen(current):
             if id(source) not in seen:
                 seen.add(id(source))
                 stack.append(source)

@@ -82,30 +82,30 @@ class device:
 
 def named(name: str) -> device:
     """A device that nobody asks for: the default one, or a tensor's."""
-    found = device.__new__(device)
-    found.type, _, number = name.partition(":")
-    found.index = int(number) if number else None
-    return found
+    opened_name = device.__new__(device)
+    opened_name.type, _, number = name.partition(":")
+    opened_name.index = int(number) if number else None
+    return opened_name
 
 
 def open_device(name: str | int | device | None = None) -> Device:
     """The opened device of a name; None is the default device. Opening happens once."""
     wanted = name if isinstance(name, device) else named(default_device()) if name is None else device(name)
     key = f"{wanted.type}:{wanted.index or 0}"
-    found = _open.get(key)
-    if found is None:
+    backend = _open.get(key)
+    if backend is None:
         with _opening:
-            found = _open.get(key)
-            if found is None:
+            backend = _open.get(key)
+            if backend is None:
                 return open_device(wanted.type) if _is_first(wanted) else _opened(wanted, key)
-    return found
+    return backend
 
 
 def _opened(wanted: device, key: str) -> Device:
-    found: Device = _backend(wanted.type).open_device(wanted.index or 0)
+    backend: Device = _backend(wanted.type).open_device(wanted.index or 0)
     if wanted.type in adopted:
-        found.name = wanted.type
-    return _open.setdefault(key, found)
+        backend.name = wanted.type
+    return _open.setdefault(key, backend)
 
 
 def _is_first(wanted: device) -> bool:
@@ -114,7 +114,7 @@ def _is_first(wanted: device) -> bool:
     if not wanted.index or wanted.type in ("cpu", "meta", "null") or wanted.type not in _MODULES:
         return bool(wanted.index)
     is_single = sys.platform == "emscripten" or wanted.type in adopted
-    count = 1 if is_single else len([one for one in adapters.adapters() if one.is_complete])
+    count = 1 if is_single else len([adapter for adapter in adapters.adapters() if adapter.is_complete])
     if wanted.index >= count:
         raise DeviceError(f"invalid device ordinal: {wanted} was asked for, and there are {count}")
     return False
@@ -220,6 +220,6 @@ def _close_all() -> None:
 def close(name: str | int | device) -> None:
     """Gives a device back. Using a tensor of it afterwards raises DeviceError."""
     wanted = device(name)
-    found = _open.pop(f"{wanted.type}:{wanted.index or 0}", None)
-    if found is not None:
-        found.close()
+    closed = _open.pop(f"{wanted.type}:{wanted.index or 0}", None)
+    if closed is not None:
+        closed.close()

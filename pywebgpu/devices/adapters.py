@@ -92,8 +92,8 @@ def is_forked() -> bool:
 
 def problem() -> str:
     """Why device webgpu cannot run here; "" when it can."""
-    found, trouble = _survey()
-    if trouble or any(adapter.is_complete for adapter in found):
+    usable, trouble = _survey()
+    if trouble or any(adapter.is_complete for adapter in usable):
         return trouble
     return "wgpu-py finds no adapter but OpenGL's, which cannot keep all that WebGPU promises"
 
@@ -113,12 +113,12 @@ def choose_default() -> tuple[str, str]:
             raise
         except DeviceError as error:
             return "cpu", str(error)
-    found = [adapter for adapter in adapters() if adapter.is_complete]
-    hardware = [adapter for adapter in found if not adapter.is_software]
+    complete = [adapter for adapter in adapters() if adapter.is_complete]
+    hardware = [adapter for adapter in complete if not adapter.is_software]
     if hardware:
         return "webgpu", f"{hardware[0].name} is a hardware adapter ({hardware[0].backend})"
-    if found:
-        return "cpu", f"there is no hardware adapter; {found[0].name} is software, which is slower than NumPy"
+    if complete:
+        return "cpu", f"there is no hardware adapter; {complete[0].name} is software, which is slower than NumPy"
     return "cpu", problem()
 
 
@@ -148,10 +148,10 @@ def _survey_native() -> tuple[tuple[AdapterInfo, ...], str]:
         with quiet_mesa():
             import wgpu
 
-            found = tuple(_describe(adapter) for adapter in wgpu.gpu.enumerate_adapters_sync())
+            described = tuple(_describe(adapter) for adapter in wgpu.gpu.enumerate_adapters_sync())
     except Exception as error:  # A driver may fail in any way; the cpu device works all the same.
         return (), f"wgpu-py failed to list adapters: {type(error).__name__}: {error}"
-    return found, "" if found else "wgpu-py finds no adapter: no GPU driver is installed"
+    return described, "" if described else "wgpu-py finds no adapter: no GPU driver is installed"
 
 
 def _describe(adapter: GPUAdapter) -> AdapterInfo:

@@ -89,8 +89,8 @@ def wait(awaitable: Awaitable[T], instead: str) -> T:
     kept: list[int] = []
     before = signal.signal(signal.SIGINT, lambda number, frame: kept.append(number))
     try:
-        found: T = run_sync(awaitable)
-        return found
+        result: T = run_sync(awaitable)
+        return result
     finally:
         signal.signal(signal.SIGINT, before)
         if kept:
@@ -272,10 +272,10 @@ class BridgedDevice:
     def download(self, buffer: Buffer, spec: Spec) -> bytes:
         read = self._read_now if can_run_sync() else self._read
         try:
-            found, finish = self._start_read(read, buffer, spec)
-            if type(found) is not int:
-                found = wait(found, "await x.item_async(), x.tolist_async(), x.cpu_async(), torch.save_async()")
-            return finish(found)
+            result, finish = self._start_read(read, buffer, spec)
+            if type(result) is not int:
+                result = wait(result, "await x.item_async(), x.tolist_async(), x.cpu_async(), torch.save_async()")
+            return finish(result)
         except JsException as error:
             raise self._told(error) from None
 
@@ -340,16 +340,16 @@ class BridgedDevice:
         self._check_open()
         if self._stale:
             self._check_made(min([loaded.number, *[buffer.handle for buffer in inputs]]))
-            outputs = [None if given is None or given.handle <= self._stale else given for given in outputs]
+            outputs = [None if output is None or output.handle <= self._stale else output for output in outputs]
         start = time.perf_counter()
         program = loaded.program
         self._append_freed()
-        made: dict[int, Buffer] = {}
+        buffers: dict[int, Buffer] = {}
         command = [RUN, loaded.number, *[buffer.handle for buffer in inputs]]
-        for slot, given, nbytes in zip(program.outputs, outputs, loaded.sizes, strict=True):
-            buffer = made.get(slot)
+        for slot, output, nbytes in zip(program.outputs, outputs, loaded.sizes, strict=True):
+            buffer = buffers.get(slot)
             if buffer is None:
-                made[slot] = buffer = given or self._new(nbytes)
+                buffers[slot] = buffer = output or self._new(nbytes)
             command.append(buffer.handle)
         before = self._used
         self._append(command, transcode.of_numbers(loaded.pack, numbers, program.numbers))
@@ -363,7 +363,7 @@ class BridgedDevice:
         self._unread += 1
         if self._unread > UNREAD and can_run_sync():
             self.synchronize()
-        return [made[slot] for slot in program.outputs]
+        return [buffers[slot] for slot in program.outputs]
 
     def time(self, on: bool) -> None:
         """As NativeDevice.time."""
@@ -371,20 +371,20 @@ class BridgedDevice:
         self._call(self._bridge.time, self._taken(), on)
 
     def timings(self) -> list[Timing]:
-        found: list[Timing] = wait(self.timings_async(), "await profiler.stop_async()")
-        return found
+        timings: list[Timing] = wait(self.timings_async(), "await profiler.stop_async()")
+        return timings
 
     async def timings_async(self) -> list[Timing]:
         """As timings, where Python cannot wait as well."""
         self._check_open()
         try:
-            found = json.loads(await self._bridge.timings(self._taken()))
+            ticks_of_timings = json.loads(await self._bridge.timings(self._taken()))
         except JsException as error:
             raise self._told(error) from None
         timed, self._timed = self._timed or [], None if self._timed is None else []
-        pairs = [list(zip(ticks[::2], ticks[1::2], strict=True)) for ticks in found]
-        whole = not self.has_clock
-        return [replace(timing, spans=spans, whole=whole) for timing, spans in zip(timed, pairs, strict=True)]
+        pairs = [list(zip(ticks[::2], ticks[1::2], strict=True)) for ticks in ticks_of_timings]
+        is_whole = not self.has_clock
+        return [replace(timing, spans=spans, whole=is_whole) for timing, spans in zip(timed, pairs, strict=True)]
 
     def synchronize(self) -> None:
         wait(self.synchronize_async(), "await torch.webgpu.synchronize_async()")
@@ -405,11 +405,11 @@ class BridgedDevice:
         self._counters.update(json.loads(self._bridge.counters()))
         return self._counters
 
-    def keep_tuning(self, found: Tuning) -> str:
+    def keep_tuning(self, tuned: Tuning) -> str:
         """As NativeDevice.keep_tuning."""
-        self.target = replace(self.target, tuning=found)
+        self.target = replace(self.target, tuning=tuned)
         place: str = wait(
-            self._bridge.keep(tuning.own_text(self.target.features, found)), "a worker, or runPythonAsync"
+            self._bridge.keep(tuning.own_text(self.target.features, tuned)), "a worker, or runPythonAsync"
         )
         return place
 
@@ -430,7 +430,7 @@ def _translated(error: JsException) -> PywebgpuError:
 
 def _dashed(name: str) -> str:
     """As wgpu-py names a limit."""
-    return re.sub("[A-Z]", lambda found: f"-{found[0].lower()}", name)
+    return re.sub("[A-Z]", lambda match: f"-{match[0].lower()}", name)
 
 
 def _described(info: dict[str, Any]) -> AdapterInfo:
@@ -449,13 +449,13 @@ async def open_device_async(index: int = 0) -> BridgedDevice:
 
 async def _open_bridge() -> JsProxy:
     try:
-        found = await (await js_modules.load("python.mjs")).open()
+        bridge = await (await js_modules.load("python.mjs")).open()
     except JsException as error:
         trouble = _translated(error)
         _absent[:] = [str(trouble)]
         raise trouble from None
     _absent.clear()
-    return found
+    return bridge
 
 
 def open_device(index: int = 0) -> BridgedDevice:

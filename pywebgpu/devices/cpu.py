@@ -113,20 +113,20 @@ class CpuDevice(Blocking, Counting):
         except MemoryError as error:
             raise HostMemoryError(f"{self.name}: {error or 'out of memory'}; use smaller tensors") from None
         first = len(program.inputs)
-        made: dict[int, NDArray[Any]] = {}
-        found: dict[int, Buffer] = {}
+        arrays: dict[int, NDArray[Any]] = {}
+        buffers_of_slots: dict[int, Buffer] = {}
         for slot, value, home in zip(program.outputs, results, outputs, strict=True):
             if home is not None and home.handle is value and slot >= first:
-                found[slot] = home  # It was written in place.
-            elif slot not in made:
-                given = slot < first  # A result that is an input gets memory of its own.
-                made[slot] = np.array(value) if given else _owned(value)
+                buffers_of_slots[slot] = home  # It was written in place.
+            elif slot not in arrays:
+                is_input = slot < first  # A result that is an input gets memory of its own.
+                arrays[slot] = np.array(value) if is_input else _owned(value)
         with self.lock:
             self._counters["dispatches"] += len(program.steps)
             self._counters["submits"] += 1
-            buffers = self._buffers(made.values())
-        found |= zip(made, buffers, strict=True)
-        return [found[slot] for slot in program.outputs]
+            buffers = self._buffers(arrays.values())
+        buffers_of_slots |= zip(arrays, buffers, strict=True)
+        return [buffers_of_slots[slot] for slot in program.outputs]
 
     def _run_timed(self, program: Program, calls: Calls, leaves: list[Any]) -> Sequence[Any]:
         start = time.perf_counter()
@@ -143,8 +143,8 @@ class CpuDevice(Blocking, Counting):
 
     def timings(self) -> list[Timing]:
         """The runs that were timed and not asked for yet."""
-        found, self._timed = self._timed or [], None if self._timed is None else []
-        return found
+        timings, self._timed = self._timed or [], None if self._timed is None else []
+        return timings
 
     def synchronize(self) -> None: ...
 
@@ -159,15 +159,15 @@ class CpuDevice(Blocking, Counting):
     def _buffers(self, arrays: Collection[NDArray[Any]]) -> list[Buffer]:
         """Buffers of arrays, counted. The lock is held."""
         self._take_back()
-        found = [Buffer(self, array, array.nbytes) for array in arrays]
-        for buffer in found:
+        buffers = [Buffer(self, array, array.nbytes) for array in arrays]
+        for buffer in buffers:
             self._ends.watch(buffer, buffer.nbytes)
         counters = self._counters
-        counters["live_bytes"] += sum([buffer.nbytes for buffer in found])
-        counters["live_buffers"] += len(found)
+        counters["live_bytes"] += sum([buffer.nbytes for buffer in buffers])
+        counters["live_buffers"] += len(buffers)
         if counters["live_bytes"] > counters["peak_bytes"]:
             counters["peak_bytes"] = counters["live_bytes"]
-        return found
+        return buffers
 
 
 def _owned(array: NDArray[Any]) -> NDArray[Any]:

@@ -94,8 +94,8 @@ class Calls:
     def run(self, leaves: list[Any]) -> Sequence[Any]:
         """The outputs. leaves: the inputs, then the numbers; the list is emptied. Calls of `undo` or `done` follow."""
         if self._written is not None:
-            found: Sequence[Any] = self._written(leaves)
-            return found
+            values: Sequence[Any] = self._written(leaves)
+            return values
         self._runs += 1
         if self._runs > HOT:
             self._written = _written(self._program, self._calls, self._constants, self._memory)
@@ -140,19 +140,19 @@ def _kinds(program: Program, steps: list[HostCall]) -> list[np.dtype[Any] | None
         if step.op not in cpu_functions.AS_NUMBERS:
             arrays.update(step.slots)
     names = [special.numpy_dtype(dtype) for dtype in program.numbers]
-    return [np.dtype(name) if first + at in arrays else None for at, name in enumerate(names)]
+    return [np.dtype(name) if first + index in arrays else None for index, name in enumerate(names)]
 
 
 def _constants(program: Program, steps: list[HostCall]) -> dict[int, Any]:
     """Values by slot that are alike in all runs, and small: none is ever written to."""
-    found = {}
+    constants = {}
     for step in steps:
         spec = program.slots[step.slots[-1]].spec
         is_axis = step.op in (pointwise.const, pointwise.iota)  # Of these one axis is kept, at most.
         is_small = is_axis or _bytes(spec) < LARGE
         if isinstance(step.op, Generator) and len(step.slots) == 1 and is_small:
-            found[step.slots[-1]] = _function(step, (), spec, None)()
-    return found
+            constants[step.slots[-1]] = _function(step, (), spec, None)()
+    return constants
 
 
 def _calls(
@@ -178,32 +178,37 @@ def _calls(
     last: dict[int, int] = {}
     kept = {owner[slot] for slot in program.outputs} | constants.keys()
     shown: dict[int, list[int]] = {}  # by owner, it and the views of it
-    for at, step in enumerate(steps):
+    for index, step in enumerate(steps):
         for slot in step.slots:
-            last[owner[slot]] = at
-            one = shown.setdefault(owner[slot], [])
-            if slot not in one:
-                one.append(slot)
+            last[owner[slot]] = index
+            aliases = shown.setdefault(owner[slot], [])
+            if slot not in aliases:
+                aliases.append(slot)
     fresh: set[int] = set()  # Never an input: where a step fails, or is interrupted, all is computed again from them.
     inputs = _overwritable(program, steps, specs)  # These keep what stood there until the run is over.
     calls: list[Call] = []
-    for at, step in enumerate(steps):
+    for index, step in enumerate(steps):
         *reads, write = step.slots
         spec, into = specs[write], -1
         is_ufunc = isinstance(step.op, Pointwise) and isinstance(step.op.reference, str)
         if is_ufunc and spec.shape and spec.dtype not in special.ROUNDED:
-            over = (slot for slot in reads if slot in fresh and owner[slot] == slot and last[slot] == at)
+            over = (slot for slot in reads if slot in fresh and owner[slot] == slot and last[slot] == index)
             into = next((slot for slot in over if specs[slot] == spec and slot not in kept), -1)
         if not _is_view(step) and not isinstance(step.op, Generator):
             fresh.add(write)
-        ended = {owner[slot] for slot in step.slots if last[owner[slot]] == at and owner[slot] not in kept}
-        dead = tuple([slot for one in sorted(ended) for slot in reversed(shown[one])])  # Views first: they hold theirs.
+        ended = {owner[slot] for slot in step.slots if last[owner[slot]] == index and owner[slot] not in kept}
+        dead = tuple(
+            [slot for owner_slot in sorted(ended) for slot in reversed(shown[owner_slot])]
+        )  # Views first: they hold theirs.
         room = None if into >= 0 else _room(spec, memory)
         if step.op is cpu_views.strided:
             view = step.attrs["view"]
-            chain = [_function(one, [specs[one.slots[0]]], specs[one.slots[-1]], None) for one in view.steps]
+            chain = [
+                _function(view_step, [specs[view_step.slots[0]]], specs[view_step.slots[-1]], None)
+                for view_step in view.steps
+            ]
             function = cpu_views.function(view, spec, chain)
-        elif step.op is indexing.write_slice and last.get(reads[0]) == at and reads[0] in (fresh | inputs) - kept:
+        elif step.op is indexing.write_slice and last.get(reads[0]) == index and reads[0] in (fresh | inputs) - kept:
             write_over = overwritten.write if reads[0] in inputs else _write_over
             function = partial(write_over, part=_part(step, specs))
             if reads[0] in inputs:
@@ -217,18 +222,18 @@ def _calls(
 
 def _overwritable(program: Program, steps: list[HostCall], specs: list[Spec]) -> set[int]:
     """Inputs that an output takes over and differs from in small parts alone, with the values between the two."""
-    made = {step.slots[-1]: step for step in steps}
-    found: set[int] = set()
+    producers = {step.slots[-1]: step for step in steps}
+    chains: set[int] = set()
     for output, leaf in program.written:
         slot, chain = program.outputs[output], set[int]()
-        while (step := made.get(slot)) is not None and step.op is indexing.write_slice:
+        while (step := producers.get(slot)) is not None and step.op is indexing.write_slice:
             base, value, slot = step.slots[0], step.slots[1], step.slots[0]
             if _bytes(specs[base]) < LARGE or SMALL_PART * _bytes(specs[value]) > _bytes(specs[base]):
                 break
             chain.add(base)
         if slot == program.inputs[leaf]:
-            found |= chain
-    return found
+            chains |= chain
+    return chains
 
 
 def _part(step: HostCall, specs: list[Spec]) -> tuple[slice, ...]:
@@ -284,10 +289,10 @@ def _without_reshapes(steps: list[HostCall], specs: list[Spec], outputs: Sequenc
 
 def _readers(steps: list[HostCall], count: int, outputs: Sequence[int]) -> list[int]:
     """How many read each slot."""
-    found = [0] * count
+    readers = [0] * count
     for slot in (*outputs, *(slot for step in steps for slot in step.slots[:-1])):
-        found[slot] += 1
-    return found
+        readers[slot] += 1
+    return readers
 
 
 def _with_one_copy(steps: list[HostCall], specs: list[Spec], outputs: Sequence[int]) -> list[HostCall]:
@@ -295,12 +300,12 @@ def _with_one_copy(steps: list[HostCall], specs: list[Spec], outputs: Sequence[i
 
     specs: those of values that are turned are replaced.
     """
-    made = {step.slots[-1]: step for step in steps}
+    producers = {step.slots[-1]: step for step in steps}
     readers = _readers(steps, len(specs), outputs)
     dropped, turned = set(), {}
     for last in steps:
-        turn = made.get(last.slots[0]) if last.op is movement.reshape else None
-        first = made.get(turn.slots[0]) if turn is not None and turn.op is movement.permute else None
+        turn = producers.get(last.slots[0]) if last.op is movement.reshape else None
+        first = producers.get(turn.slots[0]) if turn is not None and turn.op is movement.permute else None
         if turn is None or first is None or first.op is not movement.reshape:
             continue
         if readers[first.slots[-1]] != 1 or readers[turn.slots[-1]] != 1 or first.slots[-1] in dropped:
@@ -402,16 +407,16 @@ def _halved(xp: object, x: NDArray[Any]) -> NDArray[Any]:
 def _written(program: Program, calls: list[Call], constants: dict[int, Any], memory: Memory) -> Function:
     """One function of the leaves that makes all calls: values are its variables, so nothing is looked up."""
     names: dict[str, Any] = {f"v{slot}": value for slot, value in constants.items()}
-    names |= {f"f{at}": call.function for at, call in enumerate(calls)} | {"give": memory.give}
+    names |= {f"f{index}": call.function for index, call in enumerate(calls)} | {"give": memory.give}
     count = len(program.inputs) + len(program.numbers)
     leaves = [f"v{slot}" for slot in (*program.inputs, *range(len(program.inputs), count))]
     lines = ["def run(leaves):", f"[{', '.join(leaves)}] = leaves" if leaves else "pass", "leaves.clear()"]
     lines.append("over = [None]")
-    for at, call in enumerate(calls):
-        given = [f"v{slot}" for slot in call.reads]
+    for index, call in enumerate(calls):
+        arguments = [f"v{slot}" for slot in call.reads]
         if call.into >= 0:  # NumPy refuses these two by position.
-            given.append(f"{'out=' if call.function in (np.maximum, np.minimum) else ''}v{call.into}")
-        lines.append(f"v{call.write} = f{at}({', '.join(given)})")
+            arguments.append(f"{'out=' if call.function in (np.maximum, np.minimum) else ''}v{call.into}")
+        lines.append(f"v{call.write} = f{index}({', '.join(arguments)})")
         for slot in call.dead:
             last = slot in call.kept
             lines += [f"over[0] = v{slot}", f"v{slot} = None", "give(over, 0)"] if last else [f"v{slot} = None"]

@@ -67,8 +67,8 @@ def _copy(out: Array, a: Array) -> None:
     if a.shape[-1] > SHORT or a.strides[-1] == a.itemsize:
         np.copyto(out, a)
     else:
-        for at in range(a.shape[-1]):
-            out[..., at] = a[..., at]
+        for index in range(a.shape[-1]):
+            out[..., index] = a[..., index]
 
 
 def _pad(attrs: dict[str, Any], reads: Sequence[Spec], spec: Spec, room: Function | None) -> Function | None:
@@ -100,11 +100,11 @@ def _expand(attrs: dict[str, Any], reads: Sequence[Spec], spec: Spec, room: Func
         if source.shape[-axis] != 1:
             strides[-axis] = step
             step *= source.shape[-axis]
-    given = tuple(strides)
+    steps = tuple(strides)
     ndarray, broadcast_to = np.ndarray, np.broadcast_to
 
     def expand(a: Array) -> Array:
-        return ndarray(shape, kind, a, 0, given) if a.flags.c_contiguous else broadcast_to(a, shape)
+        return ndarray(shape, kind, a, 0, steps) if a.flags.c_contiguous else broadcast_to(a, shape)
 
     return expand
 
@@ -114,16 +114,16 @@ def _expand(attrs: dict[str, Any], reads: Sequence[Spec], spec: Spec, room: Func
 
 def _runs(shape: Shape, axes: Shape) -> list[tuple[int, bool]]:
     """The axes as few: how many elements neighbours have that are all folded, or all kept. Those of size 1 are gone."""
-    found: list[tuple[int, bool]] = []
+    runs: list[tuple[int, bool]] = []
     for axis, n in enumerate(shape):
         if n == 1:
             continue
         folded = axis in axes
-        if found and found[-1][1] == folded:
-            found[-1] = found[-1][0] * n, folded
+        if runs and runs[-1][1] == folded:
+            runs[-1] = runs[-1][0] * n, folded
         else:
-            found.append((n, folded))
-    return found
+            runs.append((n, folded))
+    return runs
 
 
 def drops(op: Op, source: Spec) -> bool:
@@ -166,9 +166,9 @@ def _product_with_ones(source: Spec, axes: Shape, spec: Spec) -> Function | None
     size, kind = sizes[-1], special.numpy_dtype(spec.dtype)
     left, right, rows = np.ones(sizes[0], kind), np.ones(size, kind), _rows(source.shape, size)
     if folded == [True]:
-        one = np.ones((1, size), kind)
-        whole = one.dot if len(source.shape) == 1 else lambda a: one.dot(a.reshape(size))
-        return _shaped(whole, (1,), spec.shape)
+        ones = np.ones((1, size), kind)
+        fold = ones.dot if len(source.shape) == 1 else lambda a: ones.dot(a.reshape(size))
+        return _shaped(fold, (1,), spec.shape)
     if folded == [True, False]:
         if sizes[0] > LONG:
             return _shaped(_long_columns(sizes[0], size, kind), (size,), spec.shape)
@@ -184,12 +184,12 @@ def _product_with_ones(source: Spec, axes: Shape, spec: Spec) -> Function | None
 def _long_columns(count: int, size: int, kind: str) -> Function:
     """Sums of columns of so many rows: LONG at a time, then those, so that what is added is never much smaller."""
     ones, last = np.ones(LONG, kind), np.ones(count % LONG, kind)
-    whole = count - len(last)
+    n_full = count - len(last)
 
     def columns(a: Array) -> Array:
         a = a.reshape(count, size)
-        sums: Array = last.dot(a[whole:])
-        for start in range(0, whole, LONG):
+        sums: Array = last.dot(a[n_full:])
+        for start in range(0, n_full, LONG):
             sums += ones.dot(a[start : start + LONG])
         return sums
 
@@ -219,9 +219,9 @@ def _extreme(name: str, op: Op, attrs: dict[str, Any], reads: Sequence[Spec], sp
     def extreme(a: Array) -> Array:
         if not a.flags.c_contiguous:
             return plain(a)  # type: ignore[no-any-return]
-        at: Array = position(a.reshape(rows, size))
-        at += starts
-        return a.reshape(-1).take(at.reshape(shape))
+        indices: Array = position(a.reshape(rows, size))
+        indices += starts
+        return a.reshape(-1).take(indices.reshape(shape))
 
     return extreme
 
@@ -249,7 +249,7 @@ def _matmul(attrs: dict[str, Any], reads: Sequence[Spec], spec: Spec, room: Func
     """All rows of all matrices in one product where the right side is one matrix; a product of vectors by elements."""
     if spec.dtype not in BLAS:
         return None
-    (left, right), shape = (one.shape for one in reads), spec.shape
+    (left, right), shape = (read.shape for read in reads), spec.shape
     if left[-1] == 1:
         return np.multiply if room is None else lambda a, b: np.multiply(a, b, room())
     if len(left) == 2:
@@ -277,7 +277,7 @@ def _where(attrs: dict[str, Any], reads: Sequence[Spec], spec: Spec, room: Funct
     """NumPy's for few elements, else by bits (special.where)."""
     if spec.dtype in special.ROUNDED:
         return None
-    condition, *sides = (prod(one.shape) for one in reads)
+    condition, *sides = (prod(read.shape) for read in reads)
     if condition < special.MANY or sum(sides) <= condition:
         return np.where
     return lambda c, a, b: special.where(np, c, a, b, room)
@@ -306,12 +306,12 @@ def _sigmoid(attrs: dict[str, Any], reads: Sequence[Spec], spec: Spec, room: Fun
     if spec.dtype not in BLAS or not spec.shape:
         return None
     negative, exp, add, reciprocal = np.negative, np.exp, np.add, np.reciprocal
-    one = np.ones((), special.numpy_dtype(spec.dtype))
+    ones = np.ones((), special.numpy_dtype(spec.dtype))
 
     def sigmoid(a: Array) -> Array:
         out = negative(a) if room is None else negative(a, room())
         exp(out, out)
-        add(out, one, out)
+        add(out, ones, out)
         return reciprocal(out, out)
 
     return sigmoid

@@ -32,7 +32,7 @@ class View(NamedTuple):
     steps: tuple[HostCall, ...]
 
 
-def _unmade(*given: Any, **attrs: Any) -> NoReturn:
+def _unmade(*args: Any, **attrs: Any) -> NoReturn:
     raise AssertionError("strided: made for device cpu, of steps that are compiled")
 
 
@@ -51,9 +51,9 @@ def merged(
             continue
         shape = specs[source].shape
         before = views.get(source) or View(source, 0, _row_major(shape), shape, ())
-        found = rule(before, specs[slot].shape, **step.attrs)
-        if found is not None:
-            views[slot] = View(before.base, found[0], found[1], specs[slot].shape, (*before.steps, step))
+        fitted = rule(before, specs[slot].shape, **step.attrs)
+        if fitted is not None:
+            views[slot] = View(before.base, fitted[0], fitted[1], specs[slot].shape, (*before.steps, step))
     same = {slot: view.base for slot, view in views.items() if slot not in outputs and _is_whole(view, specs)}
     read, kept = set(outputs), []
     for step in reversed(steps):
@@ -93,7 +93,9 @@ def _is_whole(view: View, specs: Sequence[Spec]) -> bool:
     """Whether it is the value itself."""
     shape = specs[view.base].shape
     pairs = zip(view.shape, view.strides, _row_major(shape), strict=False)
-    return view.shape == shape and not view.start and all(n == 1 or one == other for n, one, other in pairs)
+    return (
+        view.shape == shape and not view.start and all(n == 1 or n_of_shape == other for n, n_of_shape, other in pairs)
+    )
 
 
 # Where a view starts and its strides, from those of what it is a view of; None where it is none
@@ -120,12 +122,12 @@ def _reshaped(view: View, to: Shape, shape: Shape) -> Shown:
             else:
                 have *= old[last][0]
                 last += 1
-        if any(old[at][1] != old[at + 1][1] * old[at + 1][0] for at in range(first, last - 1)):
+        if any(old[index][1] != old[index + 1][1] * old[index + 1][0] for index in range(first, last - 1)):
             return None
         stride = old[last - 1][1]
-        for at in reversed(range(axis, end)):
-            strides[at] = stride
-            stride *= to[at]
+        for dim in reversed(range(axis, end)):
+            strides[dim] = stride
+            stride *= to[dim]
         axis, first = end, last
     return view.start, tuple(strides)
 
@@ -135,7 +137,7 @@ def _permuted(view: View, to: Shape, order: Shape) -> Shown:
 
 
 def _sliced(view: View, to: Shape, starts: Shape, sizes: Shape, steps: Shape) -> Shown:
-    start = view.start + sum([at * stride for at, stride in zip(starts, view.strides, strict=True)])
+    start = view.start + sum([first_index * stride for first_index, stride in zip(starts, view.strides, strict=True)])
     return start, tuple([step * stride for step, stride in zip(steps, view.strides, strict=True)])
 
 

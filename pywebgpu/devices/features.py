@@ -63,7 +63,7 @@ def bridged(info: Mapping[str, Any], *, is_software: bool) -> Features:
     """Of an adapter that js_bridge has opened."""
     names = tuple(sorted(info["features"]))
     sizes = (int(info["subgroupSizes"][0]), int(info["subgroupSizes"][1])) if SUBGROUPS in names else (0, 0)
-    matrices = tuple([SubgroupMatrix(*one) for one in info["matrices"]]) if MATRICES in names else ()
+    matrices = tuple([SubgroupMatrix(*sizes) for sizes in info["matrices"]]) if MATRICES in names else ()
     text = f"{info['vendor']} {info['architecture']} {info['name']}"
     # Gecko and WebKit have translators of their own; what is known of Chromium's holds there better than nothing.
     return Features(names, sizes, matrices, family(text), "cpu" if is_software else "", "tint", cores(text))
@@ -77,7 +77,7 @@ def target(limits: Mapping[str, int], profile: Features, own: str) -> Target:
     if settings.portable:
         return Target(wgsl=True, limits=Limits())
     largest = limits["max-buffer-size"]
-    found = Limits(
+    limits_of_device = Limits(
         workgroup_size=min(256, limits["max-compute-invocations-per-workgroup"]),
         bindings=min(limits["max-storage-buffers-per-shader-stage"], 16),
         binding_bytes=min(limits["max-storage-buffer-binding-size"], largest),
@@ -86,7 +86,7 @@ def target(limits: Mapping[str, int], profile: Features, own: str) -> Target:
         unrolls=UNROLLING.get((profile.family, profile.translator), ()),
         emulated=profile.family in EMULATED,
     )
-    return Target(True, found, profile, tuning.of(profile, own))
+    return Target(True, limits_of_device, profile, tuning.of(profile, own))
 
 
 def family(text: str) -> str:
@@ -98,8 +98,8 @@ def cores(text: str) -> int:
     """How many cores an adapter of this name has; 0 where that is not known. The longest name that fits counts."""
     if "Laptop" in text or "Max-Q" in text:  # Those have fewer.
         return 0
-    found = [name for name in CORES if re.search(rf"\b{name}\b", text)]
-    return CORES[max(found, key=len)] if found else 0
+    names_of_cores = [name for name in CORES if re.search(rf"\b{name}\b", text)]
+    return CORES[max(names_of_cores, key=len)] if names_of_cores else 0
 
 
 def _first(info: Mapping[str, Any], *names: str) -> Any:
@@ -110,6 +110,9 @@ def _first(info: Mapping[str, Any], *names: str) -> Any:
 def described(features: Features) -> str:
     """One line for people."""
     low, high = features.subgroup_sizes
-    found: Sequence[str] = [f"{name} of {low} to {high}" if name == SUBGROUPS else name for name in features.names]
-    found = [*found, *(f"{one.component} {one.m}x{one.n}x{one.k} to {one.result}" for one in features.matrices)]
-    return ", ".join(found) or "none of those that it uses"
+    parts: Sequence[str] = [f"{name} of {low} to {high}" if name == SUBGROUPS else name for name in features.names]
+    parts = [
+        *parts,
+        *(f"{matrix.component} {matrix.m}x{matrix.n}x{matrix.k} to {matrix.result}" for matrix in features.matrices),
+    ]
+    return ", ".join(parts) or "none of those that it uses"

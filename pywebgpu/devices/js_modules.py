@@ -52,5 +52,5 @@ def evaluate(text: str) -> Any:
 def address(name: str) -> str:
     """A file as a data: address that needs no other file."""
     text = (folder() / name).read_text(encoding="utf-8")
-    text = _IMPORT.sub(lambda found: f'{found[1]}"{address(found[2])}"', text)
+    text = _IMPORT.sub(lambda match: f'{match[1]}"{address(match[2])}"', text)
     return "data:text/javascript;base64," + base64.b64encode(text.encode()).decode()

@@ -70,24 +70,24 @@ class Pipelines:
         Raises CompileError with the kernel's lines where the driver refuses it, or lacks a feature.
         """
         wanted = {(kernel.wgsl, kernel.checks): kernel for kernel in kernels}
-        found = {key: self._found.get(key) for key in wanted}
-        new = {key: kernel for key, kernel in wanted.items() if found[key] is None}
+        pipelines = {key: self._found.get(key) for key in wanted}
+        new = {key: kernel for key, kernel in wanted.items() if pipelines[key] is None}
         try:
             if len(new) == 1 and not self._coming:
-                made = {key: self._compile(kernel) for key, kernel in new.items()}
+                compiled = {key: self._compile(kernel) for key, kernel in new.items()}
             else:
                 for kernel in new.values():
                     self.begin(kernel)
-                made = {key: self._coming[key].result() for key in new}
+                compiled = {key: self._coming[key].result() for key in new}
         finally:
             for coming in self._coming.values():  # What was begun for a Program that came to nothing goes as well.
                 coming.cancel()
             self._coming = {}
-        self._found.update(made)
-        self._counters["pipelines_created"] += len(made)
-        self._counters["ffi_calls"] += 2 * len(made)
-        found.update(made)
-        return [found[kernel.wgsl, kernel.checks] for kernel in kernels]
+        self._found.update(compiled)
+        self._counters["pipelines_created"] += len(compiled)
+        self._counters["ffi_calls"] += 2 * len(compiled)
+        pipelines.update(compiled)
+        return [pipelines[kernel.wgsl, kernel.checks] for kernel in kernels]
 
     def _compile(self, kernel: Kernel) -> GPUComputePipeline:
         missing = [name for name in kernel.needs if name not in self._features]
@@ -122,7 +122,9 @@ class Residents:
 
     def add(self, loaded: Loaded) -> None:
         """It has its pipelines now."""
-        self._loaded = OrderedDict((number, one) for number, one in self._loaded.items() if one() is not None)
+        self._loaded = OrderedDict(
+            (number, reference) for number, reference in self._loaded.items() if reference() is not None
+        )
         self._loaded[id(loaded)] = ref(loaded)
 
     def ran(self, loaded: Loaded) -> None:
@@ -177,9 +179,9 @@ class Loaded:
         self._groups: list[Any] = [None] * len(program.steps)  # of each step, for those handles
         self._kept: list[OrderedDict[tuple[int, ...], tuple[Any, list[Any]]]] = [OrderedDict() for _ in program.steps]
         self._steps_of: dict[int, set[int]] = {}  # the steps that bind a buffer
-        for at, step in enumerate(program.steps):
+        for index, step in enumerate(program.steps):
             for slot in step.slots:
-                self._steps_of.setdefault(program.slots[slot].buffer, set()).add(at)
+                self._steps_of.setdefault(program.slots[slot].buffer, set()).add(index)
         self.faults = any(kernel.faults for kernel in program.kernels)
         self.pack = struct.Struct(
             "<" + "".join({"f32": "f", "i32": "i", "u32": "I"}[str(d.compute)] for d in program.numbers)
@@ -217,8 +219,8 @@ class Loaded:
         if changed:
             every = self._scratch | handles
             try:
-                for at in changed:
-                    self._groups[at] = self._kept_group(at, every)
+                for index in changed:
+                    self._groups[index] = self._kept_group(index, every)
             except BaseException:
                 bound.clear()  # What the steps are bound to is not what was noted.
                 raise
@@ -242,8 +244,8 @@ class Loaded:
             return None
         return self.past[1]
 
-    def _kept_group(self, at: int, handles: dict[int, Any]) -> GPUBindGroup:
-        step, kept = self.program.steps[at], self._kept[at]
+    def _kept_group(self, step_index: int, handles: dict[int, Any]) -> GPUBindGroup:
+        step, kept = self.program.steps[step_index], self._kept[step_index]
         used = [handles[self.program.slots[slot].buffer] for slot in step.slots]
         key = tuple([id(handle) for handle in used])
         if key not in kept:
@@ -264,7 +266,7 @@ class Loaded:
             resources.append({"buffer": self.uniform, **place})
         if kernel.faults:
             resources.append({"buffer": self._fault})
-        entries = [{"binding": at, "resource": resource} for at, resource in enumerate(resources)]
+        entries = [{"binding": index, "resource": resource} for index, resource in enumerate(resources)]
         self._counters["bind_groups_created"] += 1
         self._counters["ffi_calls"] += 2
         assert self.pipelines is not None
@@ -296,4 +298,4 @@ def _resource(program: Program, slot: Slot, handles: dict[int, Any]) -> dict[str
 
 
 def _numbered(wgsl: str) -> str:
-    return "\n".join(f"{at:4} {line}" for at, line in enumerate(wgsl.splitlines(), 1))
+    return "\n".join(f"{number:4} {line}" for number, line in enumerate(wgsl.splitlines(), 1))

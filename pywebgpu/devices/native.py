@@ -103,8 +103,8 @@ class NativeDevice(Blocking, Counting):
         self._pipelines = Pipelines(self._gpu, self._counters, [adapter_features.NATIVE[name] for name in features])
         self._residents = Residents(self._pipelines, profile.kind)
         self._fault = self._create(FAULT_BYTES, STORAGE)
-        way = native_read.chosen(profile.kind)
-        self._reader = Reader(self._gpu, self._staging, self._fault, self._counters, way)
+        wait_for = native_read.chosen(profile.kind)
+        self._reader = Reader(self._gpu, self._staging, self._fault, self._counters, wait_for)
 
     # Loss
 
@@ -330,17 +330,17 @@ class NativeDevice(Blocking, Counting):
                 loaded.give(self._pipelines_of(program))
                 self._make_resident(loaded)
             self._residents.ran(loaded)
-            made: dict[int, Buffer] = {}
+            buffers: dict[int, Buffer] = {}
             handles: dict[int, Any] = {}
             for slot, buffer in zip(program.inputs, inputs, strict=True):
                 handles[program.slots[slot].buffer] = buffer.handle
-            for slot, given in zip(program.outputs, outputs, strict=True):
-                if slot not in made:
+            for slot, output in zip(program.outputs, outputs, strict=True):
+                if slot not in buffers:
                     number = program.slots[slot].buffer
-                    if given is None or (given.handle._device is not self._gpu and number not in handles):
-                        given = self._new(program.sizes[number])
-                    made[slot] = given
-                    handles[number] = given.handle
+                    if output is None or (output.handle._device is not self._gpu and number not in handles):
+                        output = self._new(program.sizes[number])
+                    buffers[slot] = output
+                    handles[number] = output.handle
             packed = of_numbers(loaded.pack, numbers, program.numbers) if program.numbers else b""
             timed = self.has_clock and self._timed is not None
             try:
@@ -353,13 +353,13 @@ class NativeDevice(Blocking, Counting):
                     Stamps(self._gpu, len(program.steps), _period(self._gpu.queue), self._counters) if timed else None
                 )
                 if program.steps:
-                    outputs = [made[slot].handle for slot in program.outputs]
+                    outputs = [buffers[slot].handle for slot in program.outputs]
                     self._encode(loaded, loaded.bind(handles), outputs, stamps)
             except REFUSED as error:
                 self._refuse(error)
             if self._timed is not None:
                 self._timed.append(self._waiting(program, start, stamps))
-            return [made[slot] for slot in program.outputs]
+            return [buffers[slot] for slot in program.outputs]
 
     def time(self, on: bool) -> None:
         """Whether the runs from now on are timed: a pass a step, which costs more than one pass for all of them."""
@@ -420,14 +420,14 @@ class NativeDevice(Blocking, Counting):
         """The dispatches of a run, or of a part of it."""
         encoder = self._gpu.create_command_encoder()
         every = loaded.pipelines_of_steps, groups, loaded.grids
-        steps = [one[part.start : part.stop] for one in every]
+        steps = [items[part.start : part.stop] for items in every]
         if stamps is None:
             computing = encoder.begin_compute_pass()
             native_pass.dispatch(computing, *steps)
             computing.end()
             return encoder
-        for at, step in enumerate(zip(*steps, strict=True)):
-            writes: Any = stamps.around(at)
+        for index, step in enumerate(zip(*steps, strict=True)):
+            writes: Any = stamps.around(index)
             computing = encoder.begin_compute_pass(timestamp_writes=writes)
             native_pass.dispatch(computing, *zip(step, strict=True))
             computing.end()
@@ -436,14 +436,14 @@ class NativeDevice(Blocking, Counting):
 
     def _encode_ahead(self, loaded: Loaded) -> None:
         """Encodes the next run of a Program that is run again and again, while the device is busy with this one."""
-        found = loaded.foretold()
-        if found is not None and loaded.wanted is not None and self._timed is None:
-            self._reader.encode_ahead(loaded, *found, lambda bring: self._commands(loaded, found[0], bring))
+        ahead = loaded.foretold()
+        if ahead is not None and loaded.wanted is not None and self._timed is None:
+            self._reader.encode_ahead(loaded, *ahead, lambda bring: self._commands(loaded, ahead[0], bring))
 
-    def keep_tuning(self, found: Tuning) -> str:
+    def keep_tuning(self, tuned: Tuning) -> str:
         """Kernels are launched by this table from now on, in later processes too. Where it is kept; "" nowhere."""
-        self.target = replace(self.target, tuning=found)
-        return tunings.save(self._info, tuning.own_text(self.target.features, found))
+        self.target = replace(self.target, tuning=tuned)
+        return tunings.save(self._info, tuning.own_text(self.target.features, tuned))
 
     def synchronize(self) -> None:
         # By a read, since wgpu-py 0.32 raises in on_submitted_work_done_sync: it has the callback's type wrong.
@@ -465,13 +465,13 @@ def _adapter(index: int) -> GPUAdapter:
     if adapters.is_forked():
         raise DeviceError(f"webgpu: {adapters.FORKED}")
     with adapters.quiet_mesa():
-        found = [a for a in wgpu.gpu.enumerate_adapters_sync() if a.info["backend_type"] != "OpenGL"]
-    if not found:
+        candidates = [a for a in wgpu.gpu.enumerate_adapters_sync() if a.info["backend_type"] != "OpenGL"]
+    if not candidates:
         raise DeviceError(f"webgpu: {adapters.problem()}; `python -m pywebgpu doctor` says what to install")
-    found.sort(
+    candidates.sort(
         key=lambda a: ("DiscreteGPU", "IntegratedGPU", "VirtualGPU", "Unknown", "CPU").index(a.info["adapter_type"])
     )
-    return found[index % len(found)]
+    return candidates[index % len(candidates)]
 
 
 def _stored(data: Bytes, dtype: DType) -> Bytes:

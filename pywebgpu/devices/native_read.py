@@ -26,10 +26,10 @@ try:  # These are not in wgpu-py's public interface.
     _mode: Any = lib.WGPUCallbackMode_AllowProcessEvents
 
     @ffi.callback("void(WGPUMapAsyncStatus, WGPUStringView, void *, void *)")  # type: ignore[untyped-decorator]
-    def _arrived(status: int, message: Any, which: Any, _: Any) -> None:
-        found = _waiting.pop(int(ffi.cast("intptr_t", which)), None)
-        if found is not None:
-            found.status = status
+    def _arrived(status: int, message: Any, handle_number: Any, _: Any) -> None:
+        reading = _waiting.pop(int(ffi.cast("intptr_t", handle_number)), None)
+        if reading is not None:
+            reading.status = status
 
     is_here = True
 except (ImportError, AttributeError):
@@ -47,8 +47,10 @@ def submit(queue: GPUQueue, commands: GPUCommandBuffer) -> object:
         queue.submit([commands])
         return None
     own: Any = queue
-    made: Any = commands
-    return ffi.new("WGPUSubmissionIndex *", _submit(own._internal, 1, ffi.new("WGPUCommandBuffer[]", [made._internal])))
+    wrapped: Any = commands
+    return ffi.new(
+        "WGPUSubmissionIndex *", _submit(own._internal, 1, ffi.new("WGPUCommandBuffer[]", [wrapped._internal]))
+    )
 
 
 _waiting: dict[int, Direct] = {}  # by a number that the driver gives back
@@ -62,8 +64,8 @@ class Direct:
 
     def __init__(self, device: GPUDevice, buffer: GPUBuffer, nbytes: int, submission: object) -> None:
         own: Any = buffer
-        whole: Any = device
-        self._buffer, self._device, self._nbytes, self.status = own._internal, whole._internal, nbytes, 0
+        wrapped: Any = device
+        self._buffer, self._device, self._nbytes, self.status = own._internal, wrapped._internal, nbytes, 0
         self._submission = ffi.NULL if submission is None else submission
         number = next(_numbers)
         _waiting[number] = self
@@ -77,10 +79,10 @@ class Direct:
 
     def take(self) -> bytes:
         """The bytes, after which the buffer may be written again. RuntimeError where the device was lost."""
-        found = _range(self._buffer, 0, self._nbytes) if self.status == _SUCCESS else None
-        if not found:
+        mapped = _range(self._buffer, 0, self._nbytes) if self.status == _SUCCESS else None
+        if not mapped:
             raise RuntimeError(f"a buffer could not be mapped ({self.status})")
-        raw: bytes = ffi.buffer(found, self._nbytes)[:]
+        raw: bytes = ffi.buffer(mapped, self._nbytes)[:]
         _unmap(self._buffer)
         return raw
 

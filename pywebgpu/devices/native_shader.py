@@ -28,7 +28,7 @@ def module(gpu: GPUDevice, code: str, label: str, checks: Checks) -> GPUShaderMo
     if checks is Checks.ALL or _create is None:
         return gpu.create_shader_module(code=code, label=label)
     own: Any = gpu
-    text, name = (ffi.new("char []", one.encode()) for one in (code, label))
+    text, name = (ffi.new("char []", text_part.encode()) for text_part in (code, label))
     source = ffi.new("WGPUShaderSourceWGSL *")
     source.chain.sType, source.code.data, source.code.length = _kind, text, len(text) - 1
     descriptor = ffi.new("WGPUShaderModuleDescriptor *")

@@ -69,24 +69,24 @@ class NullDevice(Blocking, Counting):
         self, loaded: Program, inputs: Sequence[Buffer], numbers: Sequence[float], outputs: Sequence[Buffer | None]
     ) -> list[Buffer]:
         now = time.perf_counter()
-        made: dict[int, Buffer] = {}
+        buffers: dict[int, Buffer] = {}
         with self.lock:
             self._counters["dispatches"] += len(loaded.steps)
             self._counters["submits"] += 1
-            for slot, given in zip(loaded.outputs, outputs, strict=True):
-                if slot not in made:
-                    made[slot] = given or self._new(loaded.slots[slot].spec)
+            for slot, output in zip(loaded.outputs, outputs, strict=True):
+                if slot not in buffers:
+                    buffers[slot] = output or self._new(loaded.slots[slot].spec)
             if self._timed is not None:
                 self._timed.append(Timing(loaded, now, time.perf_counter(), []))
-        return [made[slot] for slot in loaded.outputs]
+        return [buffers[slot] for slot in loaded.outputs]
 
     def time(self, on: bool) -> None:
         """Whether runs are listed from now on. They take no time."""
         self._timed = [] if on else None
 
     def timings(self) -> list[Timing]:
-        found, self._timed = self._timed or [], None if self._timed is None else []
-        return found
+        timings, self._timed = self._timed or [], None if self._timed is None else []
+        return timings
 
     def synchronize(self) -> None: ...
 

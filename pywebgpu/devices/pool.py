@@ -53,9 +53,9 @@ class Pool(Generic[B]):
         assert id(buffer) in self._made, "pool: a buffer comes back that was not taken here, or has ended"
         # The oldest on top: the same requests get the same buffers again, so bind groups made for them serve again.
         stack = self._waiting.setdefault(size, [])
-        at = bisect_left(stack, self._youth(buffer), key=self._youth)
-        assert at == len(stack) or stack[at] is not buffer, "pool: a buffer comes back twice"
-        stack.insert(at, buffer)
+        index = bisect_left(stack, self._youth(buffer), key=self._youth)
+        assert index == len(stack) or stack[index] is not buffer, "pool: a buffer comes back twice"
+        stack.insert(index, buffer)
         self._waiting.move_to_end(size)
         self.waiting_bytes += size
         if self.waiting_bytes > self.budget:
@@ -112,7 +112,7 @@ class Scratch:
     def take(self, sizes: dict[int, int]) -> dict[int, Chunk]:
         """The bytes of a Program's scratch buffers -> a chunk for each: the smallest that is large enough."""
         free = sorted(self._chunks, key=lambda chunk: chunk.nbytes)
-        found: dict[int, Chunk] = {}
+        chunks: dict[int, Chunk] = {}
         for buffer, nbytes in sorted(sizes.items(), key=lambda item: -item[1]):
             chunk = next((chunk for chunk in free if chunk.nbytes >= nbytes), None)
             if chunk is None:
@@ -121,8 +121,8 @@ class Scratch:
             else:
                 free.remove(chunk)
             chunk.users += 1
-            found[buffer] = chunk
-        return found
+            chunks[buffer] = chunk
+        return chunks
 
     def give(self, chunks: Iterable[Chunk]) -> None:
         """Takes back what a Program had; the pool gets what no other one has."""

@@ -45,9 +45,9 @@ class Reading:
     def total(self) -> int:
         return self.nbytes + (FAULT_BYTES if self.with_fault else 0)
 
-    def start(self, gpu: GPUDevice, way: Way) -> Reading:
+    def start(self, gpu: GPUDevice, wait_for: Way) -> Reading:
         """After the submit, once somebody waits for it."""
-        self.arriving = way(gpu, self.staging, self.total, self.submission)
+        self.arriving = wait_for(gpu, self.staging, self.total, self.submission)
         return self
 
     def wait(self) -> None:
@@ -69,9 +69,9 @@ class Reader:
     """The reads of one opening of a device, in the order of its queue. Its device's lock is held in every call."""
 
     def __init__(
-        self, gpu: GPUDevice, staging: Pool[GPUBuffer], fault: GPUBuffer, counters: dict[str, int], way: Way
+        self, gpu: GPUDevice, staging: Pool[GPUBuffer], fault: GPUBuffer, counters: dict[str, int], wait_for: Way
     ) -> None:
-        self._way = way
+        self._way = wait_for
         self._gpu, self._staging, self._fault, self._counters = gpu, staging, fault, counters
         self._foreseen: Reading | None = None
         # The last run, and the buffers of its outputs. Its Program may go meanwhile, with its pipelines and scratch.
@@ -83,8 +83,8 @@ class Reader:
         self.forget()
         self._last = ref(loaded), outputs
         if loaded.wanted is not None:
-            at, nbytes = loaded.wanted
-            self._foreseen = self._encode(encoder, outputs[at], nbytes)
+            output_index, nbytes = loaded.wanted
+            self._foreseen = self._encode(encoder, outputs[output_index], nbytes)
             self._foreseen.loaded = loaded
 
     def submitted(self, submission: object) -> None:
@@ -102,12 +102,12 @@ class Reader:
         """Keeps a run that is encoded and not submitted, with the read that follows it."""
         self.drop(loaded)
         assert loaded.wanted is not None
-        at, nbytes = loaded.wanted
+        output_index, nbytes = loaded.wanted
         before, self.may_fault = self.may_fault, loaded.faults
-        found: list[Reading] = []
-        made = commands(lambda encoder: found.append(self._encode(encoder, outputs[at], nbytes)))
+        readings: list[Reading] = []
+        buffer = commands(lambda encoder: readings.append(self._encode(encoder, outputs[output_index], nbytes)))
         self.may_fault = before
-        loaded.ahead.append(Ahead(groups, made, found[0]))
+        loaded.ahead.append(Ahead(groups, buffer, readings[0]))
 
     def adopt(self, loaded: Loaded, groups: list[Any], outputs: list[Any]) -> Any:
         """The commands of a run that were encoded ahead, in place of `foresee`; None where there are none."""
@@ -137,20 +137,20 @@ class Reader:
 
     def forget(self, handle: Handle = None) -> None:
         """Nobody read what was foreseen, or that buffer is written: it is not foreseen again."""
-        foreseen = self._foreseen
-        if foreseen is not None and (handle is None or foreseen.handle is handle):
-            assert foreseen.loaded is not None
-            foreseen.loaded.wanted, self._foreseen = None, None
-            self.may_fault |= foreseen.with_fault
-            self.give_back(foreseen)
+        speculative = self._foreseen
+        if speculative is not None and (handle is None or speculative.handle is handle):
+            assert speculative.loaded is not None
+            speculative.loaded.wanted, self._foreseen = None, None
+            self.may_fault |= speculative.with_fault
+            self.give_back(speculative)
 
     def begin(self, handle: Handle, nbytes: int) -> Reading | None:
         """Starts to read a buffer's first bytes, or finds them on their way. None where there is nothing to read."""
-        foreseen = self._foreseen
-        if foreseen is not None and foreseen.handle is handle and foreseen.nbytes == nbytes:
+        speculative = self._foreseen
+        if speculative is not None and speculative.handle is handle and speculative.nbytes == nbytes:
             self._foreseen = None
-            return foreseen.start(self._gpu, self._way)
-        if foreseen is not None and foreseen.with_fault:
+            return speculative.start(self._gpu, self._way)
+        if speculative is not None and speculative.with_fault:
             self.forget()  # A fault is told by the next read, and that is this one.
         if not nbytes and not self.may_fault:
             return None
@@ -160,10 +160,13 @@ class Reader:
         self._counters["submits"] += 1
         self._counters["ffi_calls"] += 4
         if self._last is not None and nbytes <= FORESEEN_BYTES:
-            found, outputs = self._last
-            loaded, at = found(), next((at for at, output in enumerate(outputs) if output is handle), None)
-            if loaded is not None and at is not None:
-                loaded.wanted = at, nbytes
+            last, outputs = self._last
+            loaded, output_index = (
+                last(),
+                next((output_index for output_index, output in enumerate(outputs) if output is handle), None),
+            )
+            if loaded is not None and output_index is not None:
+                loaded.wanted = output_index, nbytes
         return reading.start(self._gpu, self._way)
 
     def leave(self, reading: Reading) -> None:

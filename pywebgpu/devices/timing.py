@@ -54,17 +54,19 @@ class Stamps:
     def __init__(self, gpu: GPUDevice, steps: int, period: float, counters: dict[str, int]) -> None:
         """period: nanoseconds of a tick. counters: the device's."""
         self._gpu, self._period, self._counters = gpu, period, counters
-        counts = [min(QUERIES, 2 * steps - at) for at in range(0, 2 * steps, QUERIES)]
+        counts = [min(QUERIES, 2 * steps - start) for start in range(0, 2 * steps, QUERIES)]
         self._sets = [gpu.create_query_set(type="timestamp", count=count) for count in counts]
         self._results = [gpu.create_buffer(size=8 * count, usage=USAGES) for count in counts]
         counters["ffi_calls"] += 2 * len(counts)
 
     def around(self, step: int) -> dict[str, Any]:
         """The timestamp_writes of the pass that is this step."""
-        which, at = divmod(2 * step, QUERIES)
+        set_index, index = divmod(2 * step, QUERIES)
         return {
-            "query_set": self._sets[which], "beginning_of_pass_write_index": at, "end_of_pass_write_index": at + 1,
-        }  # fmt: skip
+            "query_set": self._sets[set_index],
+            "beginning_of_pass_write_index": index,
+            "end_of_pass_write_index": index + 1,
+        }
 
     def resolve(self, encoder: GPUCommandEncoder) -> None:
         for queries, result in zip(self._sets, self._results, strict=True):

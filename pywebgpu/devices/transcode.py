@@ -36,19 +36,19 @@ def elements(raw: bytes | bytearray, dtype: DType, count: int) -> bytes:
     """The opposite, of `count` elements."""
     if dtype is not dtypes.int64:
         return bytes(raw[: count * dtype.itemsize])
-    found = bytearray(2 * len(raw))
+    encoded = bytearray(2 * len(raw))
     for byte in range(4):
-        found[byte::8] = raw[byte::4]
-    found[4::8] = found[5::8] = found[6::8] = found[7::8] = bytes(raw[3::4]).translate(_SIGNS)
-    return bytes(found)
+        encoded[byte::8] = raw[byte::4]
+    encoded[4::8] = encoded[5::8] = encoded[6::8] = encoded[7::8] = bytes(raw[3::4]).translate(_SIGNS)
+    return bytes(encoded)
 
 
-def of_numbers(format_: struct.Struct, given: Sequence[Any], kinds: Sequence[DType]) -> bytes:
+def of_numbers(format_: struct.Struct, values: Sequence[Any], kinds: Sequence[DType]) -> bytes:
     """The host numbers of a run as words. Raises IntegerOverflowError for an int64 that an int32 cannot hold."""
     try:
-        return format_.pack(*given)
+        return format_.pack(*values)
     except (struct.error, OverflowError):
-        return format_.pack(*[numbers.current(value, dtype) for value, dtype in zip(given, kinds, strict=True)])
+        return format_.pack(*[numbers.current(value, dtype) for value, dtype in zip(values, kinds, strict=True)])
 
 
 def _narrowed(raw: bytes) -> bytearray:

@@ -16,7 +16,7 @@ Line = Sequence[tuple[float, float]]  # step and value
 
 def chart(lines: Mapping[str, Line], *, logarithmic: bool = False) -> str:
     """Each line with its name and last value."""
-    thin = {name: _thinned([one for one in line if isfinite(one[1])]) for name, line in lines.items()}
+    thin = {name: _thinned([point for point in line if isfinite(point[1])]) for name, line in lines.items()}
     steps = [step for line in thin.values() for step, _ in line]
     values = [value for line in thin.values() for _, value in line]
     logarithmic = logarithmic and min(values, default=0) > 0
@@ -66,7 +66,7 @@ def _legend(lines: Mapping[str, Line]) -> str:
 
 
 def _colors(count: int) -> list[str]:
-    return [COLORS[at % len(COLORS)] for at in range(count)]
+    return [COLORS[index % len(COLORS)] for index in range(count)]
 
 
 def _text(x: float, y: float, text: str, anchor: str) -> str:
@@ -84,9 +84,9 @@ def _marks(low: float, high: float) -> list[float]:
     unit = 10.0 ** floor(log10(span / 4))
     unit *= next((factor for factor in (1, 2, 5) if span / (factor * unit) <= 5), 10)
     first, last = floor(low / unit), ceil(high / unit)
-    return [at * unit for at in range(first, max(last, first + 1) + 1)]
+    return [index * unit for index in range(first, max(last, first + 1) + 1)]
 
 
 def _decades(values: Sequence[float]) -> list[float]:
     first, last = floor(log10(min(values))), ceil(log10(max(values)))
-    return [10.0**at for at in range(first, max(last, first + 1) + 1)]
+    return [10.0**exponent for exponent in range(first, max(last, first + 1) + 1)]

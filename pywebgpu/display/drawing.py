@@ -60,8 +60,10 @@ def image(
     width, height = (len(cells[0]) if cells else 0) * scale, len(cells) * scale
     left, top = max(map(len, rows), default=0) * LETTER, LINE if columns else 0
     inside = _bitmap(parts, colors, f'x="{left}" y="{top}" width="{width:g}" height="{height:g}"')
-    inside += "".join(_word(left - 4, top + (at + 0.5) * scale + 4, word, "end") for at, word in enumerate(rows))
-    inside += "".join(_word(left + (at + 0.5) * scale, LINE - 5, word, "middle") for at, word in enumerate(columns))
+    inside += "".join(_word(left - 4, top + (index + 0.5) * scale + 4, word, "end") for index, word in enumerate(rows))
+    inside += "".join(
+        _word(left + (index + 0.5) * scale, LINE - 5, word, "middle") for index, word in enumerate(columns)
+    )
     text = _shaded(parts)
     return _drawn(left + width, top + height, inside, title or "image", f"{title}\n{text}" if title else text)
 
@@ -82,8 +84,8 @@ def scatter(
     span: where both axes begin and end. behind: a matrix from 0 to 1 over the whole plane, its first row on top.
     """
     rows = _rows(points)
-    group = [0] * len(rows) if groups is None else [int(one) for one in _plain(groups)]
-    flat = [value for one in rows for value in one] or [0.0, 1.0]
+    group = [0] * len(rows) if groups is None else [int(label) for label in _plain(groups)]
+    flat = [value for point in rows for value in point] or [0.0, 1.0]
     start, end = span or (min(flat), max(flat))
     reach = (end - start) or 1.0
     places = [((x - start) / reach, (end - y) / reach) for x, y in rows]
@@ -93,19 +95,19 @@ def scatter(
         inside = _bitmap(shades, colors, f'width="{size}" height="{size}"', smooth=True)
         for row in range(LINES):
             shade = shades[row * len(shades) // LINES]
-            lines[row] = [" " if shade[at * len(shade) // COLUMNS] < 0.5 else "." for at in range(COLUMNS)]
-    for at, ((x, y), one) in enumerate(zip(places, group, strict=True)):
+            lines[row] = [" " if shade[column * len(shade) // COLUMNS] < 0.5 else "." for column in range(COLUMNS)]
+    for index, ((x, y), point) in enumerate(zip(places, group, strict=True)):
         if not (0 <= x <= 1 and 0 <= y <= 1):
             continue
-        color = GROUPS[one % len(GROUPS)]
+        color = GROUPS[point % len(GROUPS)]
         where = f'{x * size:.1f}" cy="{y * size:.1f}'
         inside += f'<circle cx="{where}" r="3" fill="{color}" stroke="#fff" stroke-width=".7"/>'
-        name = names[at] if at < len(names) else ""
+        name = names[index] if index < len(names) else ""
         if name:
             left, side = (5, "start") if x < 0.8 else (-5, "end")
             inside += _word(x * size + left, y * size + 4, name, side)
         column, line_at = min(int(x * COLUMNS), COLUMNS - 1), min(int(y * LINES), LINES - 1)
-        shown = name or MARKS[one % len(MARKS)]
+        shown = name or MARKS[point % len(MARKS)]
         column = max(0, min(column, COLUMNS - len(shown)))
         lines[line_at][column : column + len(shown)] = shown
     text = "\n".join("".join(line) for line in lines)
@@ -125,10 +127,10 @@ def bars(values: Mapping[Any, float], *, most: float = 1.0, width: int = 240) ->
 
 def beside(*pictures: Picture) -> Picture:
     """Pictures in a row, which breaks where it is too wide."""
-    markup = "".join(one.markup for one in pictures)
+    markup = "".join(picture.markup for picture in pictures)
     return Picture(
         f'<div style="display:flex;flex-wrap:wrap;gap:12px">{markup}</div>',
-        "\n\n".join(one.text for one in pictures if one.text),
+        "\n\n".join(picture.text for picture in pictures if picture.text),
     )
 
 
@@ -150,7 +152,7 @@ def _drawn(width: float, height: float, inside: str, said: str, text: str) -> Pi
 
 def _bitmap(parts: Matrix, colors: Sequence[str], where: str, *, smooth: bool = False) -> str:
     """Numbers from 0 to 1 as an image of SVG: a PNG inside."""
-    palette = [_between(colors, at / 255) for at in range(256)]
+    palette = [_between(colors, shade / 255) for shade in range(256)]
     lines = b"".join(b"\0" + bytes(round(part * 255) for part in row) for row in parts)
     head = struct.pack(">IIBBBBB", len(parts[0]) if parts else 1, len(parts) or 1, 8, 3, 0, 0, 0)
     chunks = [(b"IHDR", head), (b"PLTE", b"".join(palette)), (b"IDAT", zlib.compress(lines or b"\0\0")), (b"IEND", b"")]
@@ -172,10 +174,10 @@ def _shaded(parts: Matrix) -> str:
 
 def _between(colors: Sequence[str], part: float) -> bytes:
     """The color at a part of the way through these."""
-    at = part * (len(colors) - 1)
-    first = min(int(at), len(colors) - 2)
+    position = part * (len(colors) - 1)
+    first = min(int(position), len(colors) - 2)
     pair = [bytes.fromhex(color[1:]) for color in colors[first : first + 2]]
-    return bytes(round(a + (b - a) * (at - first)) for a, b in zip(*pair, strict=True))
+    return bytes(round(a + (b - a) * (position - first)) for a, b in zip(*pair, strict=True))
 
 
 def _part(value: float, low: float, high: float) -> float:
@@ -185,10 +187,10 @@ def _part(value: float, low: float, high: float) -> float:
 
 
 def _rows(values: object) -> list[list[float]]:
-    found = _plain(values)
-    if any(not isinstance(row, list | tuple) or len(row) != len(found[0]) for row in found):
+    nested = _plain(values)
+    if any(not isinstance(row, list | tuple) or len(row) != len(nested[0]) for row in nested):
         raise ValueError("a picture needs rows of equal length: a matrix, or a tensor of two axes")
-    return [list(row) for row in found]
+    return [list(row) for row in nested]
 
 
 def _plain(values: object) -> list[Any]:

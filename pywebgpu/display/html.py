@@ -37,10 +37,10 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """The first column is text, the others are numbers, on the right."""
     cells = "padding:1px 10px 1px 0;white-space:nowrap;text-align:"
     sides = ["left", *["right"] * (len(heads) - 1)]
-    lines = ["".join(f'<th style="{cells}{side}">{escape(one)}</th>' for one, side in zip(heads, sides, strict=True))]
+    lines = ["".join(f'<th style="{cells}{side}">{escape(cell)}</th>' for cell, side in zip(heads, sides, strict=True))]
     for row in rows:
         lines.append(
-            "".join(f'<td style="{cells}{side}">{escape(one)}</td>' for one, side in zip(row, sides, strict=True))
+            "".join(f'<td style="{cells}{side}">{escape(cell)}</td>' for cell, side in zip(row, sides, strict=True))
         )
     body = "".join(f"<tr>{line}</tr>" for line in lines)
     return f'<table style="border-collapse:collapse;font-variant-numeric:tabular-nums">{body}</table>'

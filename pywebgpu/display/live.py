@@ -64,10 +64,10 @@ class Live:
         for name, waiting in self._unread.items():
             if waiting:
                 try:
-                    found = self._together(waiting).tolist()
+                    values = self._together(waiting).tolist()
                 except CannotWaitError:
                     break
-                self._take(name, waiting, found)
+                self._take(name, waiting, values)
         self._show(last=last)
 
     async def draw_async(self, *, last: bool = False) -> None:
@@ -81,15 +81,15 @@ class Live:
     def _together(self, waiting: list[tuple[int, Tensor]]) -> Tensor:
         return functions.stack([value.reshape(()).float() for _, value in waiting])
 
-    def _take(self, name: str, waiting: list[tuple[int, Tensor]], found: list[float]) -> None:
-        self.lines[name] += [(step, value) for (step, _), value in zip(waiting, found, strict=True)]
-        del self._unread[name][: len(found)]
+    def _take(self, name: str, waiting: list[tuple[int, Tensor]], values: list[float]) -> None:
+        self.lines[name] += [(step, value) for (step, _), value in zip(waiting, values, strict=True)]
+        del self._unread[name][: len(values)]
 
     def _show(self, *, last: bool) -> None:
         self._drawn = time.monotonic()
         if self._place is None:
             self._place = places.find(self._target)
-        shown = [str(one) for one in self._pictures] if last else []
+        shown = [str(picture) for picture in self._pictures] if last else []
         self._place.show(self._repr_html_(), "\n".join([*filter(None, shown), str(self)]), last=last)
 
     def _repr_html_(self) -> str:

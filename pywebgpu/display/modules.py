@@ -19,8 +19,8 @@ def module_html(module: Module) -> str:
     """A tree: of each module its class, its parameters' shapes, how many numbers they are and how many bytes."""
     parameters = list(module.parameters())
     count, size = _sizes(parameters)
-    where = ", ".join(dict.fromkeys(f"{one.dtype} on {one.device}" for one in parameters))
-    frozen = sum(one.numel() for one in parameters if not one.requires_grad)
+    where = ", ".join(dict.fromkeys(f"{parameter.dtype} on {parameter.device}" for parameter in parameters))
+    frozen = sum(parameter.numel() for parameter in parameters if not parameter.requires_grad)
     facts = [f"{count:,} parameters", html.amount(size), where, "" if module.training else "eval"]
     facts += [f"{frozen:,} frozen"] if frozen else []
     left = iter(range(MOST))
@@ -29,9 +29,9 @@ def module_html(module: Module) -> str:
 
 def _inside(module: Module, level: int, left: Iterator[int]) -> Iterator[str]:
     own: list[tuple[str, Tensor, str]] = [
-        (name, one, "") for name, one in module._parameters.items() if one is not None
+        (name, value, "") for name, value in module._parameters.items() if value is not None
     ]
-    own += [(name, one, "buffer, ") for name, one in module._buffers.items() if one is not None]
+    own += [(name, value, "buffer, ") for name, value in module._buffers.items() if value is not None]
     for name, tensor, kind in own:
         frozen = "" if tensor.requires_grad or kind else ", frozen"
         shape = " x ".join(map(str, tensor.shape)) or "a number"
@@ -65,7 +65,7 @@ def _branch(name: str, module: Module, level: int, left: Iterator[int]) -> str:
 
 
 def _sizes(tensors: Sequence[Tensor]) -> tuple[int, int]:
-    return sum(one.numel() for one in tensors), sum(one.nbytes for one in tensors)
+    return sum(tensor.numel() for tensor in tensors), sum(tensor.nbytes for tensor in tensors)
 
 
 def treescope(module: Module, path: object, subtree_renderer: object) -> object:
@@ -83,14 +83,17 @@ def optimizer_html(optimizer: Optimizer) -> str:
     rows.append(["numbers", *(f"{_sizes(group['params'])[0]:,}" for group in groups)])
     rows += [[name, *(_shown(group.get(name, "")) for group in groups)] for name in names]
     held = {
-        id(one): one for state in list(optimizer.state.values()) for one in state.values() if hasattr(one, "nbytes")
+        id(value): value
+        for state in list(optimizer.state.values())
+        for value in state.values()
+        if hasattr(value, "nbytes")
     }
-    size = sum(one.nbytes for one in held.values())
+    size = sum(value.nbytes for value in held.values())
     facts = [
         f"{len(groups)} group{'s' if len(groups) > 1 else ''}",
         f"state {html.amount(size)}" if size else "no state",
     ]
-    heads = ["", *(f"group {at}" for at in range(len(groups)))]
+    heads = ["", *(f"group {index}" for index in range(len(groups)))]
     return html.card(html.head(type(optimizer).__name__, facts), html.table(heads, rows))
 
 

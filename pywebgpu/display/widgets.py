@@ -28,18 +28,18 @@ def page() -> Any:
 class _Widget:
     """Something that somebody sets. `value` is what it is now."""
 
-    def __init__(self, given: object, **about: object) -> None:
-        self._given, self._page, self._id = given, page(), ""
+    def __init__(self, initial: object, **about: object) -> None:
+        self._given, self._page, self._id = initial, page(), ""
         if self._page is not None:
             self._id = str(self._page.place())
-            self._page.add(json.dumps({"id": self._id, "value": given, **about}))
+            self._page.add(json.dumps({"id": self._id, "value": initial, **about}))
 
     def _now(self) -> Any:
         if self._page is None:
             return self._given
         _wait(self._page.turn)
-        found = str(self._page.value(self._id))
-        return json.loads(found) if found else self._given
+        text = str(self._page.value(self._id))
+        return json.loads(text) if text else self._given
 
 
 class Slider(_Widget):
@@ -48,9 +48,9 @@ class Slider(_Widget):
     def __init__(
         self, label: str, low: float, high: float, value: float | None = None, *, step: float | None = None
     ) -> None:
-        given = (low + high) / 2 if value is None else value
+        initial = (low + high) / 2 if value is None else value
         super().__init__(
-            given, kind="slider", label=label, low=low, high=high, step=(high - low) / 200 if step is None else step
+            initial, kind="slider", label=label, low=low, high=high, step=(high - low) / 200 if step is None else step
         )
 
     @property
@@ -62,8 +62,8 @@ class Canvas(_Widget):
     """A square of `size` by `size` cells to draw on, each from 0 to 1. value: its rows at first; empty if None."""
 
     def __init__(self, label: str, size: int = 28, value: Sequence[Sequence[float]] | None = None) -> None:
-        given = [[0.0] * size for _ in range(size)] if value is None else [list(map(float, row)) for row in value]
-        super().__init__(given, kind="canvas", label=label, size=size)
+        initial = [[0.0] * size for _ in range(size)] if value is None else [list(map(float, row)) for row in value]
+        super().__init__(initial, kind="canvas", label=label, size=size)
 
     @property
     def value(self) -> list[list[float]]:

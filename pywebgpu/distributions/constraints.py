@@ -107,8 +107,8 @@ class MixtureSameFamilyConstraint(Constraint):
 
     def check(self, value: Tensor) -> Tensor:
         axis = value.dim() - self.event_dim
-        found: Any = self.base_constraint.check(value.unsqueeze(axis))
-        return found.reshape((*value.shape[:axis], -1)).all(-1)
+        is_allowed: Any = self.base_constraint.check(value.unsqueeze(axis))
+        return is_allowed.reshape((*value.shape[:axis], -1)).all(-1)
 
     def __repr__(self) -> str:
         return f"MixtureSameFamilyConstraint({self.base_constraint!r})"
@@ -256,8 +256,8 @@ def _single(name: str, holds: Callable[[Any], Any], event_dim: int = 0, *, is_di
         _Where.__init__(self, name, holds, event_dim, is_discrete=is_discrete)
 
     kind = globals()[f"_{name}"] = type(f"_{name}", (_Where,), {"__init__": initialize})
-    made: Constraint = kind()
-    return made
+    constraint: Constraint = kind()
+    return constraint
 
 
 dependent = _Dependent()

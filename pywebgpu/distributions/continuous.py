@@ -105,8 +105,8 @@ class Chi2(Gamma):
     arg_constraints: ClassVar[Any] = {"df": constraints.positive}
 
     def __init__(self, df: object, validate_args: bool | None = None) -> None:
-        (given,) = broadcast_all(df)
-        super().__init__(0.5 * given, 0.5, validate_args=validate_args)
+        (degrees,) = broadcast_all(df)
+        super().__init__(0.5 * degrees, 0.5, validate_args=validate_args)
 
     df = property(lambda self: self.concentration * 2)
 
@@ -177,8 +177,8 @@ class Beta(ExponentialFamily):
 
     def rsample(self, sample_shape: Sizes = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
-        one, other = (sampling.log_gamma(value.expand(shape)) for value in (self.concentration1, self.concentration0))
-        return clamp_probs(torch.sigmoid(one - other))
+        first, other = (sampling.log_gamma(value.expand(shape)) for value in (self.concentration1, self.concentration0))
+        return clamp_probs(torch.sigmoid(first - other))
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
@@ -189,8 +189,8 @@ class Beta(ExponentialFamily):
     def entropy(self) -> Tensor:
         a, b, total = self.concentration1, self.concentration0, self._total
         beta = torch.lgamma(a) + torch.lgamma(b) - torch.lgamma(total)
-        apart = (a - 1) * torch.digamma(a) + (b - 1) * torch.digamma(b)
-        return beta - apart + (total - 2) * torch.digamma(total)
+        digammas = (a - 1) * torch.digamma(a) + (b - 1) * torch.digamma(b)
+        return beta - digammas + (total - 2) * torch.digamma(total)
 
     @property
     def _natural_params(self) -> tuple[Any, ...]:
@@ -259,19 +259,19 @@ class FisherSnedecor(Distribution):
 
     @property
     def mode(self) -> Tensor:
-        found = (self.df1 - 2) / self.df1 * self.df2 / (self.df2 + 2)
-        return torch.where(self.df1 > 2, found, math.nan)
+        peak = (self.df1 - 2) / self.df1 * self.df2 / (self.df2 + 2)
+        return torch.where(self.df1 > 2, peak, math.nan)
 
     @property
     def variance(self) -> Tensor:
         a, b = self.df1, self.df2
-        found = 2 * b.pow(2) * (a + b - 2) / (a * (b - 2).pow(2) * (b - 4))
-        return torch.where(b > 4, found, math.nan)
+        spread = 2 * b.pow(2) * (a + b - 2) / (a * (b - 2).pow(2) * (b - 4))
+        return torch.where(b > 4, spread, math.nan)
 
     def rsample(self, sample_shape: Sizes = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
-        one, other = (sampling.standard_gamma((df * 0.5).expand(shape)) / df for df in (self.df1, self.df2))
-        return one / other
+        numerator, other = (sampling.standard_gamma((df * 0.5).expand(shape)) / df for df in (self.df1, self.df2))
+        return numerator / other
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
@@ -291,10 +291,10 @@ def _log_bessel(x: Tensor, order: int) -> Tensor:
 
 
 def _polynomial(x: Tensor, factors: Sequence[float]) -> Tensor:
-    found = torch.full_like(x, factors[-1])
+    total = torch.full_like(x, factors[-1])
     for factor in factors[-2::-1]:
-        found = factor + x * found
-    return found
+        total = factor + x * total
+    return total
 
 
 _BESSEL = (
@@ -354,9 +354,9 @@ class ContinuousBernoulli(ExponentialFamily):
         lims: tuple[float, float] = (0.499, 0.501),
         validate_args: bool | None = None,
     ) -> None:
-        given = self._either(probs, logits, is_vector=False)
+        parameter = self._either(probs, logits, is_vector=False)
         self._lims = lims
-        super().__init__(given.shape, validate_args=validate_args)
+        super().__init__(parameter.shape, validate_args=validate_args)
 
     @lazy_property
     def logits(self) -> Tensor:
@@ -400,8 +400,8 @@ class ContinuousBernoulli(ExponentialFamily):
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         logits, value = torch.broadcast_tensors(self.logits, value)
-        found = -torch.nn.functional.binary_cross_entropy_with_logits(logits, value, reduction="none")
-        return found + self._log_norm()
+        log_density = -torch.nn.functional.binary_cross_entropy_with_logits(logits, value, reduction="none")
+        return log_density + self._log_norm()
 
     def cdf(self, value: Tensor) -> Tensor:
         far, cut = self._apart()

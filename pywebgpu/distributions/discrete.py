@@ -41,11 +41,11 @@ class _Coin(Distribution):
         return self.__dict__["probs" if "probs" in self.__dict__ else "logits"].shape
 
     def _counted(self, total_count: object, probs: object, logits: object, validate_args: bool | None) -> None:
-        given = self._either(probs, logits, is_vector=False)
-        count, given = broadcast_all(total_count, given)
-        self.total_count = count.type_as(given)
-        setattr(self, "probs" if logits is None else "logits", given)
-        Distribution.__init__(self, given.shape, validate_args=validate_args)
+        parameter = self._either(probs, logits, is_vector=False)
+        count, parameter = broadcast_all(total_count, parameter)
+        self.total_count = count.type_as(parameter)
+        setattr(self, "probs" if logits is None else "logits", parameter)
+        Distribution.__init__(self, parameter.shape, validate_args=validate_args)
 
     def _uniform(self, sample_shape: Sizes) -> Tensor:
         return self._draw(sample_shape)
@@ -58,8 +58,8 @@ class Bernoulli(_Coin, ExponentialFamily):
     has_enumerate_support = True
 
     def __init__(self, probs: object = None, logits: object = None, validate_args: bool | None = None) -> None:
-        given = self._either(probs, logits, is_vector=False)
-        Distribution.__init__(self, given.shape, validate_args=validate_args)
+        parameter = self._either(probs, logits, is_vector=False)
+        Distribution.__init__(self, parameter.shape, validate_args=validate_args)
 
     mean = property(lambda self: self.probs)
     variance = property(lambda self: self.probs * (1 - self.probs))
@@ -82,8 +82,8 @@ class Bernoulli(_Coin, ExponentialFamily):
         return torch.nn.functional.binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        given: Any = self.__dict__.get("probs", self.__dict__.get("logits"))
-        values = torch.arange(2, dtype=given.dtype, device=given.device)
+        parameter: Any = self.__dict__.get("probs", self.__dict__.get("logits"))
+        values = torch.arange(2, dtype=parameter.dtype, device=parameter.device)
         values = values.reshape((-1, *(1,) * len(self._batch_shape)))
         return values.expand((-1, *self._batch_shape)) if expand else values
 
@@ -101,12 +101,12 @@ class Geometric(_Coin):
     support = constraints.nonnegative_integer
 
     def __init__(self, probs: object = None, logits: object = None, validate_args: bool | None = None) -> None:
-        given = self._either(probs, logits, is_vector=False)
-        super().__init__(given.shape, validate_args=validate_args)
-        if self._validates() and probs is not None and self._fails(constraints.positive, given):
+        parameter = self._either(probs, logits, is_vector=False)
+        super().__init__(parameter.shape, validate_args=validate_args)
+        if self._validates() and probs is not None and self._fails(constraints.positive, parameter):
             raise ValueError(
-                f"Expected parameter probs ({type(given).__name__} of shape {tuple(given.shape)}) of distribution "
-                f"{self!r} to be positive but found invalid values:\n{given}"
+                f"Expected parameter probs ({type(parameter).__name__} of shape {tuple(parameter.shape)}) of "
+                f"distribution {self!r} to be positive but found invalid values:\n{parameter}"
             )
 
     mean = property(lambda self: 1.0 / self.probs - 1.0)
@@ -203,9 +203,9 @@ class NegativeBinomial(_Coin):
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         n, sigmoid = self.total_count, torch.nn.functional.logsigmoid
-        found = n * sigmoid(-self.logits) + value * sigmoid(self.logits)
+        log_density = n * sigmoid(-self.logits) + value * sigmoid(self.logits)
         normal = -torch.lgamma(n + value) + torch.lgamma(1.0 + value) + torch.lgamma(n)
-        return found - torch.where(n + value == 0.0, torch.zeros_like(normal), normal)
+        return log_density - torch.where(n + value == 0.0, torch.zeros_like(normal), normal)
 
 
 class Poisson(ExponentialFamily):
@@ -248,16 +248,18 @@ class Categorical(Distribution):
     def __init__(self, probs: object = None, logits: object = None, validate_args: bool | None = None) -> None:
         is_sound = False
         if torch.is_tensor(probs) and validate_args is not False and logits is None:
-            given: Any = probs
-            is_sound = given.dim() > 0 and given.is_floating_point() and not self._fails(constraints._weights, given)
-            if not is_sound and given.dim() and self._fails(constraints.nonnegative, given):
+            weights: Any = probs
+            is_sound = (
+                weights.dim() > 0 and weights.is_floating_point() and not self._fails(constraints._weights, weights)
+            )
+            if not is_sound and weights.dim() and self._fails(constraints.nonnegative, weights):
                 raise ValueError(
                     f"Expected parameter probs of distribution {type(self).__name__}() to satisfy the constraint "
-                    f"Simplex(), but found invalid values:\n{given}"
+                    f"Simplex(), but found invalid values:\n{weights}"
                 )
-        found = self._either(probs, logits, is_vector=True)
-        self._num_events = found.shape[-1]
-        super().__init__(found.shape[:-1], validate_args=False if is_sound else validate_args)
+        parameter = self._either(probs, logits, is_vector=True)
+        self._num_events = parameter.shape[-1]
+        super().__init__(parameter.shape[:-1], validate_args=False if is_sound else validate_args)
         if is_sound:  # What was divided by its sum needs no second look, which waits for values. Samples do.
             del self._validate_args
             if validate_args is not None:
@@ -287,9 +289,9 @@ class Categorical(Distribution):
         with torch.no_grad():
             shape = torch.Size(sample_shape)
             rows = self.probs.reshape(-1, self._num_events)
-            found: Tensor = torch.multinomial(rows, shape.numel(), True).T.reshape(self._extended_shape(shape))
-        self._drawn = found, found._storage.version
-        return found
+            sample: Tensor = torch.multinomial(rows, shape.numel(), True).T.reshape(self._extended_shape(shape))
+        self._drawn = sample, sample._storage.version
+        return sample
 
     def log_prob(self, value: Tensor) -> Tensor:
         drawn, version = self._drawn

@@ -25,15 +25,15 @@ torch: Any = import_module("pywebgpu")
 Sizes = Sequence[int]
 
 
-def _holds(found: Tensor) -> bool:
+def _holds(results: Tensor) -> bool:
     """Whether a constraint holds everywhere, as far as values can be waited for. A compiled step checks as it runs."""
     capture = capture_state.capture
     if capture is not None:
-        if not state.default.local.queues[found._storage.device].stand_ins:
-            capture.checks.append(apply(_checked, found.all()))
+        if not state.default.local.queues[results._storage.device].stand_ins:
+            capture.checks.append(apply(_checked, results.all()))
         return True
     try:
-        return bool(found.all())
+        return bool(results.all())
     except (StandInError, CannotWaitError):
         return True
 
@@ -89,13 +89,17 @@ class Distribution:
         """Takes probabilities or their logits, of which one is given; returns that."""
         if (probs is None) == (logits is None):
             raise ValueError("Either `probs` or `logits` must be specified, but not both.")
-        (given,) = broadcast_all(probs if logits is None else logits)
+        (parameter,) = broadcast_all(probs if logits is None else logits)
         if is_vector:
-            if given.dim() < 1:
+            if parameter.dim() < 1:
                 raise ValueError("`probs` or `logits` parameter must be at least one-dimensional.")
-            given = given / given.sum(-1, keepdim=True) if logits is None else given - given.logsumexp(-1, keepdim=True)
-        setattr(self, "probs" if logits is None else "logits", given)
-        return given
+            parameter = (
+                parameter / parameter.sum(-1, keepdim=True)
+                if logits is None
+                else parameter - parameter.logsumexp(-1, keepdim=True)
+            )
+        setattr(self, "probs" if logits is None else "logits", parameter)
+        return parameter
 
     def _validates(self) -> bool:
         capture, default = capture_state.capture, Distribution._validate_args
@@ -128,17 +132,17 @@ class Distribution:
 
     def expand(self, batch_shape: Sizes, _instance: Distribution | None = None) -> Self:
         """The same distribution with its parameters grown to a batch's shape."""
-        made = type(self).__new__(type(self))
-        made.__dict__.update(self.__dict__)
+        expanded = type(self).__new__(type(self))
+        expanded.__dict__.update(self.__dict__)
         shape = tuple(batch_shape)
         for name, value in self.__dict__.items():
             if torch.is_tensor(value) and name != "temperature":
                 dims = self._event_dims.get(name, 0)
-                made.__dict__[name] = value.expand((*shape, *value.shape[value.dim() - dims :]))
+                expanded.__dict__[name] = value.expand((*shape, *value.shape[value.dim() - dims :]))
             elif isinstance(value, Distribution):
-                made.__dict__[name] = value.expand(shape)
-        made._batch_shape = torch.Size(shape)
-        return made
+                expanded.__dict__[name] = value.expand(shape)
+        expanded._batch_shape = torch.Size(shape)
+        return expanded
 
     def sample(self, sample_shape: Sizes = ()) -> Tensor:
         """Draws without a gradient."""
@@ -213,8 +217,8 @@ class Distribution:
     def _draw(self, sample_shape: Sizes, kind: str = "rand") -> Tensor:
         """Uniform numbers, or normal ones, in the shape of samples, where the parameters are."""
         like = next(value for value in self.__dict__.values() if torch.is_tensor(value))
-        made = getattr(torch, kind)(self._extended_shape(sample_shape), dtype=like.dtype, device=like.device)
-        return made.clamp_min(torch.finfo(like.dtype).tiny) if kind == "rand" else made
+        draw = getattr(torch, kind)(self._extended_shape(sample_shape), dtype=like.dtype, device=like.device)
+        return draw.clamp_min(torch.finfo(like.dtype).tiny) if kind == "rand" else draw
 
     def __repr__(self) -> str:
         names = [name for name in self.arg_constraints if name in self.__dict__]
@@ -262,8 +266,8 @@ class Independent(Distribution):
                 f"{count} vs {len(shape)}"
             )
         self.base_dist, self.reinterpreted_batch_ndims = base_distribution, count
-        at = len(shape) - count
-        super().__init__(shape[:at], (*shape[at:], *base_distribution.event_shape), validate_args)
+        n_batch_axes = len(shape) - count
+        super().__init__(shape[:n_batch_axes], (*shape[n_batch_axes:], *base_distribution.event_shape), validate_args)
 
     @property
     def has_rsample(self) -> bool:  # type: ignore[override]
@@ -275,9 +279,9 @@ class Independent(Distribution):
 
     @constraints.dependent_property
     def support(self) -> Constraint:
-        found: Constraint = self.base_dist.support
+        constraint: Constraint = self.base_dist.support
         count = self.reinterpreted_batch_ndims
-        return constraints.independent(found, count) if count else found
+        return constraints.independent(constraint, count) if count else constraint
 
     def expand(self, batch_shape: Sizes, _instance: Distribution | None = None) -> Independent:
         inner = self._event_shape[: self.reinterpreted_batch_ndims]
@@ -353,8 +357,8 @@ class MixtureSameFamily(Distribution):
     @property
     def variance(self) -> Tensor:
         within = (self._weights() * self._component_distribution.variance).sum(self._axis)
-        apart = (self._component_distribution.mean - self.mean.unsqueeze(self._axis)) ** 2
-        return within + (self._weights() * apart).sum(self._axis)
+        squared_distance = (self._component_distribution.mean - self.mean.unsqueeze(self._axis)) ** 2
+        return within + (self._weights() * squared_distance).sum(self._axis)
 
     def _padded(self, value: Tensor) -> Tensor:
         return value.unsqueeze(self._axis)
@@ -364,8 +368,8 @@ class MixtureSameFamily(Distribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
-        found = self._component_distribution.log_prob(self._padded(value))
-        return (found + torch.log_softmax(self._mixture_distribution.logits, -1)).logsumexp(-1)
+        log_density = self._component_distribution.log_prob(self._padded(value))
+        return (log_density + torch.log_softmax(self._mixture_distribution.logits, -1)).logsumexp(-1)
 
     def sample(self, sample_shape: Sizes = ()) -> Tensor:
         with torch.no_grad():

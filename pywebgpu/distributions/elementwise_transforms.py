@@ -169,10 +169,10 @@ class AffineTransform(Transform):
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         if torch.is_tensor(self.scale):
-            found = torch.abs(self.scale).log().expand(torch.broadcast_shapes(x.shape, self.scale.shape))
+            log_scale = torch.abs(self.scale).log().expand(torch.broadcast_shapes(x.shape, self.scale.shape))
         else:
-            found = torch.full_like(x, math.log(abs(self.scale)))
-        return sum_rightmost(found, self._event_dim)
+            log_scale = torch.full_like(x, math.log(abs(self.scale)))
+        return sum_rightmost(log_scale, self._event_dim)
 
     def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
         others = (getattr(value, "shape", ()) for value in (self.loc, self.scale))

@@ -41,11 +41,11 @@ def register_kl(type_p: type, type_q: type) -> Callable[[Formula], Formula]:
 def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     """The expectation of log p - log q under p. Raises NotImplementedError for pairs without a formula."""
     pairs = ((a, b) for a in type(p).__mro__ for b in type(q).__mro__)
-    found = [pair for pair in pairs if pair in _table]
-    if not found:
+    matches = [pair for pair in pairs if pair in _table]
+    if not matches:
         raise NotImplementedError(f"No KL(p || q) is implemented for p type {type(p).__name__} and q type "
                                   f"{type(q).__name__}")  # fmt: skip
-    return _table[found[0]](p, q)
+    return _table[matches[0]](p, q)
 
 
 def _both(*kinds: type) -> Callable[[Formula], Formula]:
@@ -60,8 +60,8 @@ def _both(*kinds: type) -> Callable[[Formula], Formula]:
 @_both(d.Bernoulli)
 def _bernoulli(p: Distribution, q: Distribution) -> Tensor:
     soft = torch.nn.functional.softplus
-    one = p.probs * (soft(-q.logits) - soft(-p.logits))
-    return one + (1 - p.probs) * (soft(q.logits) - soft(p.logits))
+    share_of_ones = p.probs * (soft(-q.logits) - soft(-p.logits))
+    return share_of_ones + (1 - p.probs) * (soft(q.logits) - soft(p.logits))
 
 
 @_both(c.Beta)
@@ -74,15 +74,15 @@ def _beta(p: Distribution, q: Distribution) -> Tensor:
 
 @_both(d.Binomial)
 def _binomial(p: Distribution, q: Distribution) -> Tensor:
-    found = p.total_count * (p.probs * (p.logits - q.logits) + (-p.probs).log1p() - (-q.probs).log1p())
-    return torch.where(p.total_count > q.total_count, math.inf, found)
+    divergence = p.total_count * (p.probs * (p.logits - q.logits) + (-p.probs).log1p() - (-q.probs).log1p())
+    return torch.where(p.total_count > q.total_count, math.inf, divergence)
 
 
 @_both(d.Categorical)
 def _categorical(p: Distribution, q: Distribution) -> Tensor:
-    found = p.probs * (p.logits - q.logits)
-    found = torch.where((q.probs == 0).expand_as(found), math.inf, found)
-    return torch.where((p.probs == 0).expand_as(found), 0.0, found).sum(-1)
+    divergence = p.probs * (p.logits - q.logits)
+    divergence = torch.where((q.probs == 0).expand_as(divergence), math.inf, divergence)
+    return torch.where((p.probs == 0).expand_as(divergence), 0.0, divergence).sum(-1)
 
 
 @_both(d.OneHotCategorical)
@@ -151,8 +151,8 @@ def _half_normal(p: Distribution, q: Distribution) -> Tensor:
 
 @_both(loc.Laplace)
 def _laplace(p: Distribution, q: Distribution) -> Tensor:
-    ratio, apart = p.scale / q.scale, (p.loc - q.loc).abs()
-    return -ratio.log() + apart / q.scale + ratio * torch.exp(-apart / p.scale) - 1
+    ratio, distance = p.scale / q.scale, (p.loc - q.loc).abs()
+    return -ratio.log() + distance / q.scale + ratio * torch.exp(-distance / p.scale) - 1
 
 
 @_both(loc.HalfCauchy)
@@ -228,9 +228,9 @@ def _uniform_normal(p: Distribution, q: Distribution) -> Tensor:
 
 @register_kl(loc.Normal, loc.Laplace)
 def _normal_laplace(p: Distribution, q: Distribution) -> Tensor:
-    apart = p.loc - q.loc
-    ratio, z = p.scale / q.scale, apart / p.scale
-    near = math.sqrt(2 / math.pi) * p.scale * torch.exp(-0.5 * z.pow(2)) + apart * torch.erf(math.sqrt(0.5) * z)
+    distance = p.loc - q.loc
+    ratio, z = p.scale / q.scale, distance / p.scale
+    near = math.sqrt(2 / math.pi) * p.scale * torch.exp(-0.5 * z.pow(2)) + distance * torch.erf(math.sqrt(0.5) * z)
     return -ratio.log() + near / q.scale - (0.5 + 0.5 * math.log(0.5 * math.pi))
 
 

@@ -45,9 +45,9 @@ def _gamma(p: Distribution, q: Distribution, log_mean: Tensor) -> Tensor:
     return -p.entropy() + lead - (q.concentration - 1) * log_mean + q.rate * p.mean
 
 
-def _finite(found: Tensor, ends: Tensor) -> Tensor:
+def _finite(divergence: Tensor, ends: Tensor) -> Tensor:
     """Infinity where p goes beyond the ends of q."""
-    return torch.where(ends, math.inf, found)
+    return torch.where(ends, math.inf, divergence)
 
 
 def _bernoulli_poisson(p: Distribution, q: Distribution) -> Tensor:

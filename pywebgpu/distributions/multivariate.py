@@ -58,8 +58,8 @@ class Dirichlet(ExponentialFamily):
     def entropy(self) -> Tensor:
         a, k = self.concentration, self.concentration.shape[-1]
         total = a.sum(-1)
-        apart = (k - total) * torch.digamma(total) + ((a - 1.0) * torch.digamma(a)).sum(-1)
-        return torch.lgamma(a).sum(-1) - torch.lgamma(total) - apart
+        digammas = (k - total) * torch.digamma(total) + ((a - 1.0) * torch.digamma(a)).sum(-1)
+        return torch.lgamma(a).sum(-1) - torch.lgamma(total) - digammas
 
     @property
     def _natural_params(self) -> tuple[Any, ...]:
@@ -73,8 +73,8 @@ def _whitened(lower: Tensor, difference: Tensor) -> Tensor:
     """The square of the length of L^-1 d."""
     shape = torch.broadcast_shapes(lower.shape[:-2], difference.shape[:-1])
     n = lower.shape[-1]
-    given = difference.expand((*shape, n)).unsqueeze(-1)
-    return torch.linalg.solve_triangular(lower.expand((*shape, n, n)), given, upper=False).pow(2).sum((-2, -1))
+    columns = difference.expand((*shape, n)).unsqueeze(-1)
+    return torch.linalg.solve_triangular(lower.expand((*shape, n, n)), columns, upper=False).pow(2).sum((-2, -1))
 
 
 def _half_log_det(lower: Tensor) -> Tensor:
@@ -110,8 +110,12 @@ class MultivariateNormal(Distribution):
         scale_tril: Tensor | None = None,
         validate_args: bool | None = None,
     ) -> None:
-        given = {"covariance_matrix": covariance_matrix, "precision_matrix": precision_matrix, "scale_tril": scale_tril}
-        named = {name: value for name, value in given.items() if value is not None}
+        matrices = {
+            "covariance_matrix": covariance_matrix,
+            "precision_matrix": precision_matrix,
+            "scale_tril": scale_tril,
+        }
+        named = {name: value for name, value in matrices.items() if value is not None}
         if loc.dim() < 1:
             raise ValueError("loc must be at least one-dimensional.")
         if len(named) != 1:
@@ -126,8 +130,8 @@ class MultivariateNormal(Distribution):
         if name == "scale_tril":
             self._unbroadcasted_scale_tril = matrix
         else:
-            found = torch.linalg.cholesky(matrix) if name == "covariance_matrix" else precision_to_scale_tril(matrix)
-            self._unbroadcasted_scale_tril = found
+            lower = torch.linalg.cholesky(matrix) if name == "covariance_matrix" else precision_to_scale_tril(matrix)
+            self._unbroadcasted_scale_tril = lower
 
     @lazy_property
     def scale_tril(self) -> Tensor:
@@ -140,8 +144,8 @@ class MultivariateNormal(Distribution):
 
     @lazy_property
     def precision_matrix(self) -> Tensor:
-        found = torch.cholesky_inverse(self._unbroadcasted_scale_tril)
-        return found.expand((*self._batch_shape, *self._event_shape, *self._event_shape))
+        inverse = torch.cholesky_inverse(self._unbroadcasted_scale_tril)
+        return inverse.expand((*self._batch_shape, *self._event_shape, *self._event_shape))
 
     mean = mode = property(lambda self: self.loc)
     variance = property(
@@ -159,8 +163,8 @@ class MultivariateNormal(Distribution):
         return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + m) - _half_log_det(lower)
 
     def entropy(self) -> Tensor:
-        found = 0.5 * self._event_shape[0] * (1.0 + math.log(2 * math.pi))
-        return (found + _half_log_det(self._unbroadcasted_scale_tril)).expand(self._batch_shape)
+        constant = 0.5 * self._event_shape[0] * (1.0 + math.log(2 * math.pi))
+        return (constant + _half_log_det(self._unbroadcasted_scale_tril)).expand(self._batch_shape)
 
 
 class LowRankMultivariateNormal(Distribution):
@@ -205,8 +209,8 @@ class LowRankMultivariateNormal(Distribution):
         self._validate_sample(value)
         difference = value - self.loc
         scaled = (self.cov_factor.mT / self.cov_diag.unsqueeze(-2)) @ difference.unsqueeze(-1)
-        whole = (difference.pow(2) / self.cov_diag).sum(-1)
-        m = whole - _whitened(self._capacitance_tril, scaled.squeeze(-1))
+        squared_norm = (difference.pow(2) / self.cov_diag).sum(-1)
+        m = squared_norm - _whitened(self._capacitance_tril, scaled.squeeze(-1))
         return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + self._log_det() + m)
 
     def entropy(self) -> Tensor:
@@ -233,10 +237,10 @@ class Wishart(ExponentialFamily):
         validate_args: bool | None = None,
     ) -> None:
         named = {"covariance_matrix": covariance_matrix, "precision_matrix": precision_matrix, "scale_tril": scale_tril}
-        given = [(name, value) for name, value in named.items() if value is not None]
-        if len(given) != 1:
+        arguments = [(name, value) for name, value in named.items() if value is not None]
+        if len(arguments) != 1:
             raise ValueError("Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified.")
-        ((name, like),) = given
+        ((name, like),) = arguments
         validates = self._validate_args if validate_args is None else validate_args
         if validates is not False and self._fails(self.arg_constraints[name], like):
             raise ValueError(
@@ -246,13 +250,13 @@ class Wishart(ExponentialFamily):
         degrees: Any = torch.as_tensor(df, dtype=like.dtype, device=like.device)
         shape = torch.broadcast_shapes(like.shape[:-2], degrees.shape)
         if scale_tril is None:
-            found = precision_to_scale_tril(like) if covariance_matrix is None else torch.linalg.cholesky(like)
+            factor = precision_to_scale_tril(like) if covariance_matrix is None else torch.linalg.cholesky(like)
         else:
-            found = like
+            factor = like
         n = like.shape[-1]
         if bool((degrees <= n - 1).any()):
             raise ValueError(f"Value of df={degrees} expected to be greater than ndim - 1 = {n - 1}.")
-        self.df, self.scale_tril = degrees.expand(shape), found.expand((*shape, n, n))
+        self.df, self.scale_tril = degrees.expand(shape), factor.expand((*shape, n, n))
         super().__init__(shape, (n, n), validate_args=validate_args)
 
     covariance_matrix = property(lambda self: self.scale_tril @ self.scale_tril.mT)
@@ -335,9 +339,9 @@ class LKJCholesky(Distribution):
         diagonal = value.diagonal(dim1=-1, dim2=-2)[..., 1:]
         order = torch.arange(2, self.dim + 1, device=self.concentration.device)
         order = 2 * (self.concentration - 1).unsqueeze(-1) + self.dim - order
-        found = (order * diagonal.log()).sum(-1)
+        log_density = (order * diagonal.log()).sum(-1)
         n = self.dim - 1
         alpha = self.concentration + 0.5 * n
         below = torch.mvlgamma(alpha - 0.5, n)
         constant = 0.5 * n * math.log(math.pi)
-        return found - (constant + below - torch.lgamma(alpha) * n)
+        return log_density - (constant + below - torch.lgamma(alpha) * n)

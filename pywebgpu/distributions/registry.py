@@ -21,7 +21,7 @@ class ConstraintRegistry:
     def register(self, constraint: object, factory: Factory | None = None) -> object:
         """Says what leads to a set, or to the sets of a class; also as a decorator."""
         if factory is None:
-            return lambda given: self.register(constraint, given)
+            return lambda registered: self.register(constraint, registered)
         kind = type(constraint) if isinstance(constraint, Constraint) else constraint
         if not (isinstance(kind, type) and issubclass(kind, Constraint)):
             raise TypeError(f"Expected constraint to be either a Constraint subclass or instance, but got {constraint}")
@@ -29,9 +29,9 @@ class ConstraintRegistry:
         return factory
 
     def __call__(self, constraint: Constraint) -> transforms.Transform:
-        found = self._of.get(type(constraint))
-        if found is not None:
-            return found(constraint)
+        factory = self._of.get(type(constraint))
+        if factory is not None:
+            return factory(constraint)
         if isinstance(constraint, constraints.independent):
             inner = self(constraint.base_constraint)
             return transforms.IndependentTransform(inner, constraint.reinterpreted_batch_ndims)
@@ -40,10 +40,10 @@ class ConstraintRegistry:
             if constraint.lengths is None:
                 return transforms.StackTransform(parts, constraint.dim)
             return transforms.CatTransform(parts, constraint.dim, constraint.lengths)
-        made = _of_bounds(constraint)
-        if made is None:
+        transform = _of_bounds(constraint)
+        if transform is None:
             raise NotImplementedError(f"Cannot transform {type(constraint).__name__} constraints: {constraint}")
-        return made
+        return transform
 
 
 def _of_bounds(constraint: Constraint) -> transforms.Transform | None:

@@ -31,8 +31,8 @@ def _first(accepted: Tensor, values: Tensor) -> Tensor:
 
 
 def _rounds(like: Tensor, kind: str = "rand") -> Tensor:
-    made = getattr(torch, kind)((ROUNDS, *like.shape), dtype=like.dtype, device=like.device)
-    return made.clamp_min(torch.finfo(like.dtype).tiny) if kind == "rand" else made
+    draws = getattr(torch, kind)((ROUNDS, *like.shape), dtype=like.dtype, device=like.device)
+    return draws.clamp_min(torch.finfo(like.dtype).tiny) if kind == "rand" else draws
 
 
 def standard_gamma(concentration: Tensor) -> Tensor:
@@ -101,8 +101,8 @@ def log_gamma_derivative(a: Tensor, log_z: Tensor) -> Tensor:
 
 def poisson(input: Tensor, generator: object = None) -> Tensor:
     """Counts of a Poisson process. Small rates add probabilities up; Source for others: Hörmann 1993, PTRS."""
-    given: Any = apply(bounds.not_negative, input, REFUSALS[4])
-    return torch.where(given < SMALL, _few(given.clamp_max(SMALL)), _many(given.clamp_min(SMALL)))
+    rates: Any = apply(bounds.not_negative, input, REFUSALS[4])
+    return torch.where(rates < SMALL, _few(rates.clamp_max(SMALL)), _many(rates.clamp_min(SMALL)))
 
 
 def _few(rate: Tensor) -> Tensor:

@@ -35,15 +35,15 @@ class TransformedDistribution(Distribution):
     ) -> None:
         self.transforms = [transforms] if isinstance(transforms, Transform) else list(transforms)
         base = (*base_distribution.batch_shape, *base_distribution.event_shape)
-        whole = ComposeTransform(self.transforms)
-        shape = whole.forward_shape(base)
-        grown = whole.inverse_shape(shape)
-        dim = whole.domain.event_dim
+        composed = ComposeTransform(self.transforms)
+        shape = composed.forward_shape(base)
+        grown = composed.inverse_shape(shape)
+        dim = composed.domain.event_dim
         if tuple(grown) != tuple(base):
             base_distribution = base_distribution.expand(grown[: len(grown) - len(base_distribution.event_shape)])
         more = dim - len(base_distribution.event_shape)
         self.base_dist = Independent(base_distribution, more) if more > 0 else base_distribution
-        events = whole.codomain.event_dim + max(len(base_distribution.event_shape) - dim, 0)
+        events = composed.codomain.event_dim + max(len(base_distribution.event_shape) - dim, 0)
         super().__init__(shape[: len(shape) - events], shape[len(shape) - events :], validate_args=validate_args)
 
     @property
@@ -54,19 +54,19 @@ class TransformedDistribution(Distribution):
     def support(self) -> constraints.Constraint:
         if not self.transforms:
             return self.base_dist.support
-        found: Any = self.transforms[-1].codomain
-        more = len(self._event_shape) - found.event_dim
-        return constraints.independent(found, more) if more > 0 else found
+        constraint: Any = self.transforms[-1].codomain
+        more = len(self._event_shape) - constraint.event_dim
+        return constraints.independent(constraint, more) if more > 0 else constraint
 
     def expand(self, batch_shape: Sizes, _instance: Distribution | None = None) -> Self:
-        made = type(self).__new__(type(self))
-        made.__dict__.update(self.__dict__)
+        expanded = type(self).__new__(type(self))
+        expanded.__dict__.update(self.__dict__)
         shape = (*tuple(batch_shape), *self._event_shape)
         for transform in reversed(self.transforms):
             shape = tuple(transform.inverse_shape(shape))
-        made.base_dist = self.base_dist.expand(shape[: len(shape) - len(self.base_dist.event_shape)])
-        made._batch_shape = torch.Size(batch_shape)
-        return made
+        expanded.base_dist = self.base_dist.expand(shape[: len(shape) - len(self.base_dist.event_shape)])
+        expanded._batch_shape = torch.Size(batch_shape)
+        return expanded
 
     def sample(self, sample_shape: Sizes = ()) -> Tensor:
         with torch.no_grad():
@@ -94,14 +94,14 @@ class TransformedDistribution(Distribution):
 
     def _sign(self) -> Tensor:
         signs: list[Any] = [transform.sign for transform in self.transforms]
-        found: Tensor = math.prod(signs)
-        return found
+        sign: Tensor = math.prod(signs)
+        return sign
 
     def cdf(self, value: Tensor) -> Tensor:
         for transform in reversed(self.transforms):
             value = transform.inv(value)
-        found = self.base_dist.cdf(value)
-        return self._sign() * (found - 0.5) + 0.5
+        probability = self.base_dist.cdf(value)
+        return self._sign() * (probability - 0.5) + 0.5
 
     def icdf(self, value: Tensor) -> Tensor:
         x = self.base_dist.icdf(self._sign() * (value - 0.5) + 0.5)
@@ -268,9 +268,9 @@ class _LogitRelaxedBernoulli(Distribution):
 
     def __init__(self, temperature: object, probs: object, logits: object) -> None:
         self.temperature: Any = temperature
-        given = self._either(probs, logits, is_vector=False)
+        parameter = self._either(probs, logits, is_vector=False)
         self._coin = Bernoulli(probs=probs, logits=logits, validate_args=False)
-        super().__init__(given.shape, validate_args=False)
+        super().__init__(parameter.shape, validate_args=False)
 
     def __getattr__(self, name: str) -> Tensor:
         if name not in ("probs", "logits") or "_coin" not in self.__dict__:

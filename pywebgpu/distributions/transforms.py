@@ -46,9 +46,9 @@ class Transform:
         return _InverseTransform(self)
 
     def with_cache(self, cache_size: int = 1) -> Transform:
-        made = type(self).__new__(type(self))
-        made.__dict__.update(self.__dict__, _cache_size=cache_size, _cached=(None, None))
-        return made
+        copied = type(self).__new__(type(self))
+        copied.__dict__.update(self.__dict__, _cache_size=cache_size, _cached=(None, None))
+        return copied
 
     def __call__(self, x: Tensor) -> Tensor:
         if self._cache_size and self._cached[0] is x:
@@ -136,21 +136,29 @@ class ComposeTransform(Transform):
     def domain(self) -> Constraint:
         if not self.parts:
             return constraints.real
-        found: Constraint = self.parts[0].domain
+        constraint: Constraint = self.parts[0].domain
         dim = self.parts[-1].codomain.event_dim
         for part in reversed(self.parts):
             dim = max(dim + part.domain.event_dim - part.codomain.event_dim, part.domain.event_dim)
-        return constraints.independent(found, dim - found.event_dim) if dim > found.event_dim else found
+        return (
+            constraints.independent(constraint, dim - constraint.event_dim)
+            if dim > constraint.event_dim
+            else constraint
+        )
 
     @property
     def codomain(self) -> Constraint:
         if not self.parts:
             return constraints.real
-        found: Constraint = self.parts[-1].codomain
+        constraint: Constraint = self.parts[-1].codomain
         dim = self.parts[0].domain.event_dim
         for part in self.parts:
             dim = max(dim + part.codomain.event_dim - part.domain.event_dim, part.codomain.event_dim)
-        return constraints.independent(found, dim - found.event_dim) if dim > found.event_dim else found
+        return (
+            constraints.independent(constraint, dim - constraint.event_dim)
+            if dim > constraint.event_dim
+            else constraint
+        )
 
     bijective = property(lambda self: all(part.bijective for part in self.parts))
     sign = property(lambda self: math.prod(part.sign for part in self.parts))
@@ -179,8 +187,8 @@ class ComposeTransform(Transform):
         total: Any = 0
         dim = self.domain.event_dim
         for part, before, after in zip(self.parts, values, values[1:], strict=False):
-            found = part.log_abs_det_jacobian(before, after)
-            total = total + sum_rightmost(found, dim - part.domain.event_dim)
+            log_det = part.log_abs_det_jacobian(before, after)
+            total = total + sum_rightmost(log_det, dim - part.domain.event_dim)
             dim += part.codomain.event_dim - part.domain.event_dim
         return total
 
@@ -270,10 +278,10 @@ class ReshapeTransform(Transform):
     def _reshaped(shape: Sequence[int], old: Sequence[int], new: Sequence[int]) -> Sequence[int]:
         if len(shape) < len(old):
             raise ValueError("Too few dimensions on input")
-        at = len(shape) - len(old)
-        if tuple(shape[at:]) != tuple(old):
-            raise ValueError(f"Shape mismatch: expected {shape[at:]} but got {old}")
-        return (*shape[:at], *new)
+        start = len(shape) - len(old)
+        if tuple(shape[start:]) != tuple(old):
+            raise ValueError(f"Shape mismatch: expected {shape[start:]} but got {old}")
+        return (*shape[:start], *new)
 
 
 class _Alike(Transform):
@@ -349,5 +357,5 @@ def __getattr__(name: str) -> object:
     """The transforms of elements and of vectors, which have files of their own."""
     if not name.endswith("Transform"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found: object = getattr(import_module("pywebgpu.distributions"), name)
-    return found
+    attribute: object = getattr(import_module("pywebgpu.distributions"), name)
+    return attribute

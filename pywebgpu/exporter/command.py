@@ -48,5 +48,5 @@ def _called(file: Path, name: str, arguments: list[str]) -> dict[str, Any]:
     function = getattr(module, name, None)
     if not callable(function):
         raise PywebgpuError(f"{file} has no function {name}")
-    found: dict[str, Any] = function(arguments)
-    return found
+    data: dict[str, Any] = function(arguments)
+    return data

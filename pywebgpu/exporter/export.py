@@ -130,13 +130,13 @@ def export(
 
 def _imported(folder: Path, names: tuple[str, ...]) -> list[str]:
     """These modules and all that they import, also for types."""
-    found = list(names)
-    for name in found:
+    needed_files = list(names)
+    for name in needed_files:
         text = (folder / name).read_text(encoding="utf-8")
         for other in re.findall(r"""(?:from |import\()["']\./([\w.-]+)["']""", text):
-            if other not in found:
-                found.append(other)
-    return found
+            if other not in needed_files:
+                needed_files.append(other)
+    return needed_files
 
 
 # States
@@ -146,8 +146,8 @@ def _refuse_shared_memory(steps: Mapping[str, Data]) -> None:
     """Two states that take one value share its memory from then on, so no Program may write one of them in place."""
     together = {state for step in steps.values() for taken in step["takers"] if len(taken) > 1 for state in taken}
     for name, step in steps.items():
-        for _, given in step["program"]["written"]:
-            kind, state = step["sources"][given]
+        for _, input_index in step["program"]["written"]:
+            kind, state = step["sources"][input_index]
             if kind == "state" and state in together:
                 raise CaptureError(f"{name} writes a tensor in place that shares its memory with another one")
 
@@ -160,53 +160,59 @@ def _kept(
     pieces: dict[int, list[tuple[str, naming.View]]] = {}
     for named in naming.of(wanted, optimizer):
         storage, view = naming.home(named.tensor)
-        at = shared.known(storage)
-        if at is None or view is None or not view.is_dense:
+        state_index = shared.known(storage)
+        if state_index is None or view is None or not view.is_dense:
             continue  # No program uses it, or it is no range of what one uses.
         tensors.append(
-            {"name": named.name, "kind": named.kind, "state": at, "offset": view.offset, "shape": list(view.shape)}
+            {
+                "name": named.name,
+                "kind": named.kind,
+                "state": state_index,
+                "offset": view.offset,
+                "shape": list(view.shape),
+            }
         )
         title = named.name if named.kind in ("parameter", "buffer") else f"{named.kind}/{named.name}"
-        pieces.setdefault(at, []).append((title, view))
+        pieces.setdefault(state_index, []).append((title, view))
     files: dict[str, Tensor] = {}
     states = []
-    for at, state in enumerate(shared.states):
-        parts = _parts(at, state, pieces.get(at, [])) if state.is_read else {}
+    for state_index, state in enumerate(shared.states):
+        parts = _parts(state_index, state, pieces.get(state_index, [])) if state.is_read else {}
         files |= {title: tensor for title, (tensor, _) in parts.items()}
         layout = [[title, offset] for title, (_, offset) in parts.items()]
         states.append({"dtype": state.spec.dtype.name, "shape": list(state.spec.shape), "parts": layout})
     return tensors, files, states
 
 
-def _parts(at: int, state: State, pieces: list[tuple[str, naming.View]]) -> dict[str, tuple[Tensor, int]]:
+def _parts(state_index: int, state: State, pieces: list[tuple[str, naming.View]]) -> dict[str, tuple[Tensor, int]]:
     """What a state is made of, by name, with the first element of each: its pieces, or where they miss some, all."""
     data, dtype = _bytes(state), state.spec.dtype
     left = bytearray(data)
-    found: dict[str, tuple[Tensor, int]] = {}
+    pieces_of_state: dict[str, tuple[Tensor, int]] = {}
     taken: set[tuple[int, int]] = set()
     for title, view in pieces:
         begin, end = (dtype.itemsize * n for n in (view.offset, view.offset + prod(view.shape)))
         if (begin, end) in taken:  # A tensor with two names is there once.
             continue
         if any(begin < other_end and other < end for other, other_end in taken):
-            return _whole(at, state, data)
+            return _whole(state_index, state, data)
         taken.add((begin, end))
         behind = min(end + dtype.itemsize * view.gap, len(left))
         left[begin:behind] = bytes(behind - begin)
-        found[title] = (create.frombytes(data[begin:end], dtype, view.shape, "cpu"), view.offset)
-    return found if pieces and not any(left) else _whole(at, state, data)
+        pieces_of_state[title] = (create.frombytes(data[begin:end], dtype, view.shape, "cpu"), view.offset)
+    return pieces_of_state if pieces and not any(left) else _whole(state_index, state, data)
 
 
-def _whole(at: int, state: State, data: bytes) -> dict[str, tuple[Tensor, int]]:
+def _whole(state_index: int, state: State, data: bytes) -> dict[str, tuple[Tensor, int]]:
     kind = "constant" if isinstance(state.home, Buffer) else "state"
-    return {f"{kind}/{at}": (create.frombytes(data, state.spec.dtype, state.spec.shape, "cpu"), 0)}
+    return {f"{kind}/{state_index}": (create.frombytes(data, state.spec.dtype, state.spec.shape, "cpu"), 0)}
 
 
 def _bytes(state: State) -> bytes:
     if isinstance(state.home, Storage):
         return executor.read(state.home)
-    found: bytes = state.home.device.download(state.home, state.spec)
-    return found
+    data: bytes = state.home.device.download(state.home, state.spec)
+    return data
 
 
 # Cells

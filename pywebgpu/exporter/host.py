@@ -23,40 +23,40 @@ class PlayError(PywebgpuError, ValueError):
 
 def needed(program: HostProgram, outputs: Iterable[int], kept: Callable[[int], bool] = lambda cell: True) -> set[int]:
     """The indices of what leads to an output, to a guard, or to a write of a cell that is `kept`."""
-    found = set(outputs)
-    for at in reversed(range(len(program.instructions))):
-        op, operands = program.instructions[at]
+    indices = set(outputs)
+    for index in reversed(range(len(program.instructions))):
+        op, operands = program.instructions[index]
         if op == "guard":
-            found |= {at, operands[0]}
+            indices |= {index, operands[0]}
         elif op == "write" and kept(operands[0]):
-            found |= {at, operands[1]}
-        elif at in found and op not in ("read", "const"):
-            found.update(operands)
-    return found
+            indices |= {index, operands[1]}
+        elif index in indices and op not in ("read", "const"):
+            indices.update(operands)
+    return indices
 
 
 def read(program: HostProgram, indices: Iterable[int]) -> set[int]:
     """The cells that the reads among these indices read."""
-    chosen = (program.instructions[at] for at in indices)
+    chosen = (program.instructions[index] for index in indices)
     return {operands[0] for op, operands in chosen if op == "read"}
 
 
 def reduced(program: HostProgram, indices: set[int], cells: Mapping[int, int]) -> tuple[HostProgram, dict[int, int]]:
     """These instructions alone, with other numbers of the cells; and where each is now."""
-    made, now = Builder(), {}
-    for at in sorted(indices):
-        op, operands = program.instructions[at]
+    builder, now = Builder(), {}
+    for index in sorted(indices):
+        op, operands = program.instructions[index]
         if op == "read":
-            now[at] = made.read(cells[operands[0]], operands[1])
+            now[index] = builder.read(cells[operands[0]], operands[1])
         elif op == "const":
-            now[at] = made.const(operands[0])
+            now[index] = builder.const(operands[0])
         elif op == "write":
-            made.write(cells[operands[0]], now[operands[1]])
+            builder.write(cells[operands[0]], now[operands[1]])
         elif op == "guard":
-            made.guard(now[operands[0]], operands[1])
+            builder.guard(now[operands[0]], operands[1])
         else:
-            now[at] = made.apply(op, *[now[operand] for operand in operands])
-    return made.built(len(cells)), now
+            now[index] = builder.apply(op, *[now[operand] for operand in operands])
+    return builder.built(len(cells)), now
 
 
 def as_data(program: HostProgram, names: list[str]) -> list[Any]:
@@ -84,10 +84,10 @@ class Host:
         self._cells: list[Any] = []
         self._numbers: list[float] = []
         titles, getters, setters = [], [], []
-        for at, (kind, number) in enumerate(data["cells"]):
+        for index, (kind, number) in enumerate(data["cells"]):
             is_cell = kind == "cell"
             titles.append(names[number] if is_cell else f"argument {number}")
-            getters.append(self._getter(_kind_of(program, at), number, is_cell=is_cell))
+            getters.append(self._getter(_kind_of(program, index), number, is_cell=is_cell))
             setters.append(self._setter(number))
         self._bound = Bound(program, titles, getters, setters)
 

@@ -60,11 +60,11 @@ class Shared:
 
     def state(self, home: Storage | Buffer, spec: Spec, *, is_read: bool) -> int:
         """The number of a state."""
-        at = self._at.setdefault(id(home), len(self.states))
-        if at == len(self.states):
+        index = self._at.setdefault(id(home), len(self.states))
+        if index == len(self.states):
             self.states.append(State(home, spec))
-        self.states[at].is_read |= is_read
-        return at
+        self.states[index].is_read |= is_read
+        return index
 
     def known(self, storage: Storage) -> int | None:
         return self._at.get(id(storage))
@@ -72,35 +72,39 @@ class Shared:
     def note_reads(self, step: Step) -> None:
         """Of the cells that a program writes, those are kept which some program reads."""
         program = step.host.program
-        for at in host.read(program, host.needed(program, _outputs(step))):
-            self._read.setdefault(_key(step.capture.cells[at]), step.capture.cells[at])
+        for index in host.read(program, host.needed(program, _outputs(step))):
+            self._read.setdefault(_key(step.capture.cells[index]), step.capture.cells[index])
 
-    def is_read(self, found: capture.Cell) -> bool:
-        return _key(found) in self._read
+    def is_read(self, wanted: capture.Cell) -> bool:
+        return _key(wanted) in self._read
 
-    def cell(self, found: capture.Cell, *, is_written: bool) -> int:
+    def cell(self, wanted: capture.Cell, *, is_written: bool) -> int:
         """The number of a cell."""
-        at = self._cell_at.setdefault(_key(found), len(self.cells))
-        if at == len(self.cells):
-            get = self._read[_key(found)].get
+        index = self._cell_at.setdefault(_key(wanted), len(self.cells))
+        if index == len(self.cells):
+            get = self._read[_key(wanted)].get
             assert get is not None
-            self.cells.append(Cell(found.name, found.owner, get()))
-        self.cells[at].is_count |= is_written
-        return at
+            self.cells.append(Cell(wanted.name, wanted.owner, get()))
+        self.cells[index].is_count |= is_written
+        return index
 
 
-def _key(found: capture.Cell) -> tuple[int, str]:
-    return id(found if found.owner is None else found.owner), found.name
+def _key(wanted: capture.Cell) -> tuple[int, str]:
+    return id(wanted if wanted.owner is None else wanted.owner), wanted.name
 
 
 def step_of(name: str, compiled: Callable[..., Any]) -> Step:
     """The step that a compiled function captured or ran last. Raises CaptureError where it has none to keep."""
-    found = getattr(compiled, "_step", None) or compiled  # A compiled module has it inside.
-    if not isinstance(found, Compiled):
+    compiled_step = getattr(compiled, "_step", None) or compiled  # A compiled module has it inside.
+    if not isinstance(compiled_step, Compiled):
         raise CaptureError(f"{name} is a {type(compiled).__name__}; export takes what pywebgpu.compile made")
-    step = found.latest()
+    step = compiled_step.latest()
     if step is None:
-        why = f": {found.reasons[-1]}" if found.reasons else "; call it with an example of what it will be given"
+        why = (
+            f": {compiled_step.reasons[-1]}"
+            if compiled_step.reasons
+            else "; call it with an example of what it will be given"
+        )
         raise CaptureError(f"{name} has no captured step to export{why}")
     reason = changed(step)
     if reason is not None:
@@ -128,8 +132,8 @@ def step_data(name: str, compiled: Callable[..., Any], shared: Shared) -> Data:
             sources.append(["state", shared.state(home, spec, is_read=True)])
     takers: list[list[int]] = [[] for _ in outputs]
     indices: dict[int, int] = {}  # Equal values are in one buffer: the first of them stands for all.
-    for at, (kinds, spec) in enumerate(zip(step.takers, outputs, strict=True)):
-        first = indices.setdefault(program.slots[program.outputs[at]].buffer, at)
+    for index, (kinds, spec) in enumerate(zip(step.takers, outputs, strict=True)):
+        first = indices.setdefault(program.slots[program.outputs[index]].buffer, index)
         for kind in kinds:
             if isinstance(kind, Given):
                 raise CaptureError(f"{name} writes into its argument {tensors[kind]['name']}; give it a tensor to keep")
@@ -157,10 +161,10 @@ def step_data(name: str, compiled: Callable[..., Any], shared: Shared) -> Data:
 def _arguments(name: str, compiled: Callable[..., Any], step: Step) -> tuple[list[Data], list[str]]:
     """The tensors and the numbers that a call gives, by the names of the function's parameters."""
     leaves = list(_leaves(compiled, step))
-    given = {leaf.at: (title, leaf) for title, leaf in reversed(leaves) if isinstance(leaf, Outline)}
+    titles = {leaf.at: (title, leaf) for title, leaf in reversed(leaves) if isinstance(leaf, Outline)}
     tensors: list[Data] = []
-    for at in sorted(given):
-        title, leaf = given[at]
+    for index in sorted(titles):
+        title, leaf = titles[index]
         if not leaf.is_whole:
             raise CaptureError(f"{name}: {title} is a view of a larger tensor; call it with a clone(), then export")
         if leaf.spec.dtype.is_complex:
@@ -173,10 +177,10 @@ def _leaves(compiled: Callable[..., Any], step: Step) -> Iterator[tuple[str, Any
     """The arguments of the captured call, nested ones by their path, in the order in which they were taken apart."""
     args, kwargs = step.outline
     try:
-        given = inspect.signature(compiled).bind_partial(*args).arguments
+        arguments = inspect.signature(compiled).bind_partial(*args).arguments
     except (TypeError, ValueError):
-        given = {str(at): value for at, value in enumerate(args)}
-    for title, value in given.items():
+        arguments = {str(index): value for index, value in enumerate(args)}
+    for title, value in arguments.items():
         yield from _nested(title, value)
     for title, value in kwargs.items():
         yield from _nested(title, value)
@@ -187,8 +191,8 @@ def _nested(title: str, value: object) -> Iterator[tuple[str, Any]]:
         for key, item in value.items():
             yield from _nested(f"{title}.{key}", item)
     elif isinstance(value, list | tuple):
-        for at, item in enumerate(value):
-            yield from _nested(f"{title}.{at}", item)
+        for index, item in enumerate(value):
+            yield from _nested(f"{title}.{index}", item)
     else:
         yield title, value
 
@@ -202,18 +206,20 @@ def _outputs(step: Step) -> list[int]:
 def _host(step: Step, shared: Shared) -> tuple[Data, dict[int, int]]:
     """What the host does but for what stays in Python, and where its values are now."""
     program, cells = step.host.program, step.capture.cells
-    chosen = host.needed(program, _outputs(step), lambda at: shared.is_read(cells[at]))
-    written = {operands[0] for at, (op, operands) in enumerate(program.instructions) if op == "write" and at in chosen}
+    chosen = host.needed(program, _outputs(step), lambda index: shared.is_read(cells[index]))
+    written = {
+        operands[0] for index, (op, operands) in enumerate(program.instructions) if op == "write" and index in chosen
+    }
     used = sorted(host.read(program, chosen) | written)
-    given = [at for at, cell in enumerate(cells) if host.is_argument(cell)]
+    given_cells = [index for index, cell in enumerate(cells) if host.is_argument(cell)]
     data: list[Any] = []
-    for at in used:
-        is_given = host.is_argument(cells[at])
-        number = given.index(at) if is_given else shared.cell(cells[at], is_written=at in written)
+    for index in used:
+        is_given = host.is_argument(cells[index])
+        number = given_cells.index(index) if is_given else shared.cell(cells[index], is_written=index in written)
         data.append(["argument" if is_given else "cell", number])
-    made, indices = host.reduced(program, chosen, {at: number for number, at in enumerate(used)})
-    instructions = host.as_data(made, [cells[at].name for at in used])
-    return {"cells": data, "program": instructions, "words": [indices[at] for at in step.number_indices]}, indices
+    builder, indices = host.reduced(program, chosen, {index: number for number, index in enumerate(used)})
+    instructions = host.as_data(builder, [cells[index].name for index in used])
+    return {"cells": data, "program": instructions, "words": [indices[index] for index in step.number_indices]}, indices
 
 
 def _notes(step: Step) -> list[str]:
@@ -258,10 +264,10 @@ class _Template:
         if isinstance(value, Made):
             assert isinstance(value.storage, Fresh)
             program = self.step.run.program
-            at = self.fresh[value.storage]
-            spec = program.slots[program.outputs[at]].spec
+            index = self.fresh[value.storage]
+            spec = program.slots[program.outputs[index]].spec
             views = value.views if value.part is None else ((packing.piece, value.part), *value.views)
-            return _shown(["output", at], spec, names.shown(spec.shape, views))
+            return _shown(["output", index], spec, names.shown(spec.shape, views))
         if value is None or isinstance(value, bool | int | float | str):
             return {"plain": value}
         raise CaptureError(f"it returns a {type(value).__name__}, which cannot leave Python")

@@ -61,15 +61,15 @@ def read(text: bytes, weights: Mapping[str, Tensor], device: Device) -> Player:
         raise CompileError(f"an export of the format {said}; this pywebgpu reads pywebgpu {VERSION}")
     checked = validate.checked(data, {name: weight.shape for name, weight in weights.items()})
     limits = device.target.limits
-    for name, found in checked.items():
-        needed = max((len(kernel.writes) + kernel.faults for kernel in found.program.kernels), default=0)
+    for name, checked_step in checked.items():
+        needed = max((len(kernel.writes) + kernel.faults for kernel in checked_step.program.kernels), default=0)
         require(needed <= limits.bindings, name, f"it binds {needed} buffers; this device allows {limits.bindings}")
     states = (dtypes.BY_NAME[state["dtype"]].format.nbytes(prod(state["shape"])) for state in data["states"])
-    largest = max([0, *states, *(size for found in checked.values() for size in found.program.sizes)])
+    largest = max([0, *states, *(size for checked_step in checked.values() for size in checked_step.program.sizes)])
     allowed = limits.buffer_bytes
     require(largest <= allowed, "an export", f"it has a buffer of {largest} bytes; this device allows {allowed}")
     bound, allowed = (
-        max([_largest_binding(found.program) for found in checked.values()], default=0),
+        max([_largest_binding(checked_step.program) for checked_step in checked.values()], default=0),
         limits.binding_bytes,
     )
     require(bound <= allowed, "an export", f"it binds {bound} bytes at once; this device allows {allowed}")
@@ -105,7 +105,9 @@ class Player:
         self._cells = [cell["value"] for cell in data["cells"]]
         self._kinds = [cell["kind"] for cell in data["cells"]]
         titles = [cell["name"] for cell in data["cells"]]
-        self._loaded = {name: (found.program, device.load(found.program)) for name, found in checked.items()}
+        self._loaded = {
+            name: (checked_step.program, device.load(checked_step.program)) for name, checked_step in checked.items()
+        }
         self._hosts = {name: Host(step["host"], checked[name].host, titles) for name, step in self.programs.items()}
         named = data["tensors"]
         self.params = Tensors(self, [entry for entry in named if entry["kind"] in ("parameter", "buffer")])
@@ -118,19 +120,19 @@ class Player:
         step = self.programs.get(name)
         if step is None:
             raise PlayError(f"there is no program {name!r}; there are {', '.join(self.programs)}")
-        given, numbers = self._given(name, step, inputs or {})
+        arguments, numbers = self._given(name, step, inputs or {})
         host = self._hosts[name]
         cells, values = host.run(name, self._cells, numbers)
         program, loaded = self._loaded[name]
-        held = [tensor._storage.node.buffer for tensor in given]
-        sources = [held[at] if kind == "argument" else self._buffers[at] for kind, at in step["sources"]]
+        held = [tensor._storage.node.buffer for tensor in arguments]
+        sources = [held[index] if kind == "argument" else self._buffers[index] for kind, index in step["sources"]]
         words = [values[folder_path] for folder_path in host.words]
         outputs = self.device.run(loaded, sources, words, self._homes(step, program, sources))
         for taken, buffer in zip(step["takers"], outputs, strict=True):
             for state in taken:
                 self._buffers[state] = buffer
         self._cells[:] = cells
-        shown = _Shown(self, step, program, given, outputs, values)
+        shown = _Shown(self, step, program, arguments, outputs, values)
         self.captures |= {key: shown.made(template) for key, template in step["captures"].items()}
         return shown.made(step["result"])
 
@@ -144,10 +146,10 @@ class Player:
         tensors = []
         for entry in step["tensors"]:
             dtype = dtypes.BY_NAME[entry["dtype"]]
-            made = create.as_tensor(inputs[entry["name"]], dtype=dtype, device=self.device.name)
-            if list(made.shape) != entry["shape"]:
-                raise PlayError(f"{name}: {entry['name']} has shape {list(made.shape)}, not {entry['shape']}")
-            tensors.append(made.clone() if made._path or made._storage.whole is not None else made)
+            argument = create.as_tensor(inputs[entry["name"]], dtype=dtype, device=self.device.name)
+            if list(argument.shape) != entry["shape"]:
+                raise PlayError(f"{name}: {entry['name']} has shape {list(argument.shape)}, not {entry['shape']}")
+            tensors.append(argument.clone() if argument._path or argument._storage.whole is not None else argument)
         executor.submit(self.device)
         return tensors, [float(inputs[entry]) for entry in step["numbers"]]
 
@@ -155,11 +157,11 @@ class Player:
         """Where outputs go: over the input that they replace, into a state's own memory, or (None) somewhere new."""
         over = dict(program.written)
         homes: list[Buffer | None] = []
-        for at, taken in enumerate(step["takers"]):
+        for index, taken in enumerate(step["takers"]):
             own = self._buffers[taken[0]] if len(taken) == 1 else None
             alone = own is not None and sum(own is buffer for buffer in self._buffers) == 1
             free = alone and not any(own is source for source in sources)
-            homes.append(sources[over[at]] if at in over else own if free else None)
+            homes.append(sources[over[index]] if index in over else own if free else None)
         return homes
 
 
@@ -171,12 +173,12 @@ class _Shown:
         player: Player,
         step: Data,
         program: Program,
-        given: list[Tensor],
+        arguments: list[Tensor],
         outputs: list[Buffer],
         values: list[Any],
     ) -> None:
         self.player, self.step, self.program = player, step, program
-        self.given, self.outputs, self.values = given, outputs, values
+        self.given, self.outputs, self.values = arguments, outputs, values
 
     def made(self, template: Data) -> object:
         if "tensor" in template:
@@ -189,18 +191,18 @@ class _Shown:
 
     def _tensor(self, template: Data) -> Tensor:
         kind: str = template["tensor"][0]
-        at: int = template["tensor"][1]
+        index: int = template["tensor"][1]
         if kind == "argument":
-            return self.given[at]
-        spec = self.player._specs[at] if kind == "state" else self.program.slots[self.program.outputs[at]].spec
-        buffer = self.player._buffers[at] if kind == "state" else self.outputs[at]
-        whole = _tensor(buffer, spec, self.player.device)
+            return self.given[index]
+        spec = self.player._specs[index] if kind == "state" else self.program.slots[self.program.outputs[index]].spec
+        buffer = self.player._buffers[index] if kind == "state" else self.outputs[index]
+        shown = _tensor(buffer, spec, self.player.device)
         shape = tuple(template["shape"])
         if template["offset"] or shape != spec.shape or tuple(template["strides"]) != strides(shape):
-            whole = whole.reshape(-1).as_strided(shape, template["strides"], template["offset"])
-        elif kind == "state" or self.step["takers"][at]:
-            whole = whole.clone()
-        return whole
+            shown = shown.reshape(-1).as_strided(shape, template["strides"], template["offset"])
+        elif kind == "state" or self.step["takers"][index]:
+            shown = shown.clone()
+        return shown
 
 
 class Tensors:
@@ -218,16 +220,16 @@ class Tensors:
         return iter(self._entries)
 
     def shape(self, name: str) -> list[int]:
-        found: list[int] = self._entry(name)["shape"]
-        return found
+        sizes: list[int] = self._entry(name)["shape"]
+        return sizes
 
     def get(self, name: str) -> Tensor:
         """A copy of its present value."""
         entry, player = self._entry(name), self._player
-        whole = _tensor(player._buffers[entry["state"]], player._specs[entry["state"]], player.device)
+        flat = _tensor(player._buffers[entry["state"]], player._specs[entry["state"]], player.device)
         begin, shape = entry["offset"], tuple(entry["shape"])
-        found: Tensor = whole.reshape(-1)[begin : begin + prod(shape)].reshape(shape).clone()
-        return found
+        part: Tensor = flat.reshape(-1)[begin : begin + prod(shape)].reshape(shape).clone()
+        return part
 
     def all(self) -> dict[str, Tensor]:
         """Copies of all of them."""
@@ -235,11 +237,11 @@ class Tensors:
 
     def set(self, values: Mapping[str, Any]) -> None:
         """New values for some of them; where one does not fit, none is set. Raises PlayError."""
-        made = {name: create.as_tensor(value, device="cpu") for name, value in values.items()}
-        for name, value in made.items():
+        tensors = {name: create.as_tensor(value, device="cpu") for name, value in values.items()}
+        for name, value in tensors.items():
             if value.numel() != prod(self.shape(name)):
                 raise PlayError(f"{name} has {prod(self.shape(name))} elements; it was given {value.numel()}")
-        for name, value in made.items():
+        for name, value in tensors.items():
             self._write(self._entry(name), value)
 
     def _entry(self, name: str) -> Data:
@@ -248,14 +250,14 @@ class Tensors:
         return self._entries[name]
 
     def _write(self, entry: Data, value: Tensor) -> None:
-        player, at = self._player, entry["state"]
-        spec, old = player._specs[at], player._buffers[at]
+        player, index = self._player, entry["state"]
+        spec, old = player._specs[index], player._buffers[index]
         data = bytearray(player.device.download(old, spec))
         new = value.to(dtype=spec.dtype).contiguous().tobytes()
         begin = spec.dtype.itemsize * entry["offset"]
         data[begin : begin + len(new)] = new
         buffer = player.device.upload(bytes(data), spec)
-        player._buffers[:] = [buffer if found is old else found for found in player._buffers]
+        player._buffers[:] = [buffer if current is old else current for current in player._buffers]
 
 
 class Moments(Tensors):
@@ -275,11 +277,13 @@ class Options:
     _found: dict[str, list[int]]
 
     def __init__(self, cells: list[float], names: list[str]) -> None:
-        found: dict[str, list[int]] = {}
-        for at, name in enumerate(names):
-            found.setdefault(name, []).append(at)
-        found |= {f"{name}:{k}": [at] for name, indices in list(found.items()) for k, at in enumerate(indices)}
-        self.__dict__["_cells"], self.__dict__["_found"] = cells, found
+        by_name: dict[str, list[int]] = {}
+        for index, name in enumerate(names):
+            by_name.setdefault(name, []).append(index)
+        by_name |= {
+            f"{name}:{k}": [index] for name, indices in list(by_name.items()) for k, index in enumerate(indices)
+        }
+        self.__dict__["_cells"], self.__dict__["_found"] = cells, by_name
 
     def __dir__(self) -> list[str]:
         return list(self._found)
@@ -294,12 +298,12 @@ class Options:
         return self._cells[self._indices(name)[0]]
 
     def __setitem__(self, name: str, value: float) -> None:
-        for at in self._indices(name):
-            self._cells[at] = value
+        for index in self._indices(name):
+            self._cells[index] = value
 
     def _indices(self, name: str) -> list[int]:
         if name not in self._found:
-            known = ", ".join(found for found in self._found if ":" not in found)
+            known = ", ".join(cell_name for cell_name in self._found if ":" not in cell_name)
             raise PlayError(f"there is no option {name!r}; there are {known or 'none'}")
         return self._found[name]
 
@@ -314,5 +318,5 @@ def _bytes(spec: Spec, parts: list[Any], files: Mapping[str, Tensor]) -> bytes:
 
 
 def _tensor(buffer: Buffer, spec: Spec, device: Device) -> Tensor:
-    found: Tensor = Tensor._of(Storage(graph.data(spec, buffer), device), ())
-    return found
+    tensor: Tensor = Tensor._of(Storage(graph.data(spec, buffer), device), ())
+    return tensor

@@ -36,16 +36,16 @@ def checked(data: Any, weights: Mapping[str, Sequence[int]]) -> dict[str, Checke
         require(isinstance(data.get(name), list), name, "it is a list")
     require(isinstance(data.get("programs"), dict), "programs", "it is an object")
     states, cells = data["states"], data["cells"]
-    for at, state in enumerate(states):
-        _check_state(f"states[{at}]", state, weights)
-    for at, tensor in enumerate(data["tensors"]):
+    for index, state in enumerate(states):
+        _check_state(f"states[{index}]", state, weights)
+    for index, tensor in enumerate(data["tensors"]):
         fits = _is_spec(tensor, "name") and tensor.get("kind") in TENSOR_KINDS and _is_at(tensor.get("state"), states)
         fits = fits and is_size(tensor.get("offset"))
         fits = fits and tensor["offset"] + prod(tensor["shape"]) <= prod(states[tensor["state"]]["shape"])
-        require(fits, f"tensors[{at}]", "a name, a kind, and elements of a state")
-    for at, cell in enumerate(cells):
+        require(fits, f"tensors[{index}]", "a name, a kind, and elements of a state")
+    for index, cell in enumerate(cells):
         fits = isinstance(cell, dict) and isinstance(cell.get("name"), str) and cell.get("kind") in CELL_KINDS
-        require(fits and _is_number(cell.get("value")), f"cells[{at}]", "a name, a kind and a number")
+        require(fits and _is_number(cell.get("value")), f"cells[{index}]", "a name, a kind and a number")
     return {name: _Step(name, step, states, cells).checked() for name, step in data["programs"].items()}
 
 
@@ -114,8 +114,8 @@ class _Step:
         where = f"{self.name}.sources"
         require(len(sources) == len(inputs), where, "one for each input of the program")
         for source, value in zip(sources, inputs, strict=True):
-            found = self._found(source, {"argument": self.step["tensors"], "state": self.states})
-            require(_is_like(found, value), where, "an argument or a state with the input's dtype and elements")
+            source_data = self._found(source, {"argument": self.step["tensors"], "state": self.states})
+            require(_is_like(source_data, value), where, "an argument or a state with the input's dtype and elements")
 
     def _check_takers(self) -> None:
         """A state has one value after a run, and what is written in place is the memory of one state."""
@@ -123,14 +123,14 @@ class _Step:
         where = f"{self.name}.takers"
         require(len(takers) == len(program["outputs"]), where, "one for each output of the program")
         for taken, value in zip(takers, program["outputs"], strict=True):
-            fits = isinstance(taken, list) and all(_is_at(at, self.states) for at in taken)
-            fits = fits and all(_is_like(self.states[at], value) for at in taken)
+            fits = isinstance(taken, list) and all(_is_at(index, self.states) for index in taken)
+            fits = fits and all(_is_like(self.states[index], value) for index in taken)
             require(fits, where, "states with the output's dtype and elements")
-        every = [at for taken in takers for at in taken]
+        every = [index for taken in takers for index in taken]
         require(len(set(every)) == len(every), where, "a state takes one output")
-        for output, given in program["written"]:
-            fits = sources.count(sources[given]) == 1 and takers[output] == [sources[given][1]]
-            fits = fits and sources[given][0] == "state"
+        for output, input_index in program["written"]:
+            fits = sources.count(sources[input_index]) == 1 and takers[output] == [sources[input_index][1]]
+            fits = fits and sources[input_index][0] == "state"
             require(fits, where, "what overwrites a state is taken by it alone")
 
     def _check_template(self, where: str, template: Any, depth: int) -> None:
@@ -138,8 +138,8 @@ class _Step:
         if "tensor" in template:
             outputs = self.step["program"]["outputs"]
             lists = {"argument": self.step["tensors"], "state": self.states, "output": outputs}
-            found = self._found(template["tensor"], lists)
-            require(_is_view(template, found), where, "elements of an argument, a state or an output")
+            source_data = self._found(template["tensor"], lists)
+            require(_is_view(template, source_data), where, "elements of an argument, a state or an output")
         elif "list" in template:
             require(isinstance(template["list"], list), where, "it is a list")
             for item in template["list"]:
@@ -161,8 +161,8 @@ class _Step:
         return lists[pair[0]][pair[1]] if fits and _is_at(pair[1], lists[pair[0]]) else None
 
 
-def _is_at(at: object, things: list[Any]) -> bool:
-    return is_size(at) and at < len(things)
+def _is_at(index: object, things: list[Any]) -> bool:
+    return is_size(index) and index < len(things)
 
 
 def _is_value(index: object, host: HostProgram) -> bool:
@@ -181,21 +181,21 @@ def _is_spec(value: Any, key: str) -> bool:
     return named and is_shape(value.get("shape"))
 
 
-def _is_like(found: Data | None, value: Data) -> bool:
+def _is_like(source: Data | None, value: Data) -> bool:
     return (
-        found is not None
-        and bool(found)
-        and found["dtype"] == value["dtype"]
-        and prod(found["shape"]) == prod(value["shape"])
+        source is not None
+        and bool(source)
+        and source["dtype"] == value["dtype"]
+        and prod(source["shape"]) == prod(value["shape"])
     )
 
 
-def _is_view(view: Data, found: Data | None) -> bool:
+def _is_view(view: Data, source: Data | None) -> bool:
     """Whether strides and an offset pick elements that are there."""
     shape, strides, offset = view.get("shape"), view.get("strides"), view.get("offset")
-    if not found or view.get("dtype") != found["dtype"] or not is_shape(shape) or not is_size(offset):
+    if not source or view.get("dtype") != source["dtype"] or not is_shape(shape) or not is_size(offset):
         return False
     if not isinstance(strides, list) or len(strides) != len(shape) or not all(map(is_size, strides)):
         return False
     last = offset + sum((n - 1) * step for n, step in zip(shape, strides, strict=True))
-    return 0 in shape or last < prod(found["shape"])
+    return 0 in shape or last < prod(source["shape"])

@@ -70,8 +70,8 @@ def _of_several(name: str, rule: Rule, *, inverse: bool = False) -> OfSeveral:
         return _transform(name, rule, input, sizes, axes, norm, out, inverse=inverse)
 
     transform.__name__ = transform.__qualname__ = name
-    which = "the last two axes" if is_plane else "all axes"
-    transform.__doc__ = f"As {name[:-1]} along {which}, or those of `dim`, which are first cut or padded to `s`."
+    axes_text = "the last two axes" if is_plane else "all axes"
+    transform.__doc__ = f"As {name[:-1]} along {axes_text}, or those of `dim`, which are first cut or padded to `s`."
     return named_by_numpy(transform)
 
 

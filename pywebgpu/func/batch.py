@@ -83,13 +83,13 @@ def _axes(in_dims: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> lis
     if not args and not kwargs:
         raise ValueError("vmap: got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over nothing")
     try:
-        found = tree.spread(in_dims, args)
+        flat_axes = tree.spread(in_dims, args)
     except (ValueError, KeyError):
         raise ValueError(
             f"vmap: in_dims is not compatible with the structure of inputs. in_dims is {in_dims}, and there are "
             f"{len(args)} inputs"
         ) from None
-    return found + [None] * len(tree.flatten(kwargs)[0])
+    return flat_axes + [None] * len(tree.flatten(kwargs)[0])
 
 
 def _front(leaf: object, axis: int | None) -> object:
@@ -133,12 +133,12 @@ def _batch(func: Call, leaves: list[Any], axes: list[Any], rebuild: tree.Rebuild
         if not size:
             raise
     begun, results, back = generator.default().state, [], None
-    for at in range(size):
+    for index in range(size):
         if randomness == "same":
             generator.default().restore(begun)
-        one: Any = rebuild([leaf if axis is None else leaf[at] for leaf, axis in zip(leaves, axes, strict=True)])
-        found, back = tree.flatten(func(*one[0], **one[1]))
-        results.append([_tensor(leaf) for leaf in found])
+        sample: Any = rebuild([leaf if axis is None else leaf[index] for leaf, axis in zip(leaves, axes, strict=True)])
+        outputs, back = tree.flatten(func(*sample[0], **sample[1]))
+        results.append([_tensor(leaf) for leaf in outputs])
     assert back is not None
     stacked = [functions.stack(column) for column in zip(*results, strict=True)]
     return stacked, back, [False] * len(stacked)
@@ -148,30 +148,33 @@ def _recorded(
     func: Call, leaves: list[Any], axes: list[Any], rebuild: tree.Rebuild, size: int, randomness: str
 ) -> Part:
     """The same by one call: what it records for a sample is made for all."""
-    mapped = [at for at, axis in enumerate(axes) if axis is not None]
-    given = {_stand_in(leaves[at]): leaves[at]._node for at in mapped}
+    mapped = [index for index, axis in enumerate(axes) if axis is not None]
+    stand_ins = {_stand_in(leaves[index]): leaves[index]._node for index in mapped}
     begun = generator.default().state
-    with recording(given):
+    with recording(stand_ins):
         samples = dict(
             zip(
                 mapped,
-                [leaves[at]._new(node, leaves[at]._storage.device) for at, node in zip(mapped, given, strict=True)],
+                [
+                    leaves[index]._new(node, leaves[index]._storage.device)
+                    for index, node in zip(mapped, stand_ins, strict=True)
+                ],
                 strict=True,
             )
         )
-        arguments: Any = rebuild([samples.get(at, leaf) for at, leaf in enumerate(leaves)])
-        found, back = tree.flatten(func(*arguments[0], **arguments[1]))
-        results = [_tensor(leaf) for leaf in found]
-        written = [at for at in mapped if samples[at]._storage.version]
-        roots = [result._node for result in results] + [samples[at]._node for at in written]
+        arguments: Any = rebuild([samples.get(index, leaf) for index, leaf in enumerate(leaves)])
+        outputs, back = tree.flatten(func(*arguments[0], **arguments[1]))
+        results = [_tensor(leaf) for leaf in outputs]
+        written = [index for index in mapped if samples[index]._storage.version]
+        roots = [result._node for result in results] + [samples[index]._node for index in written]
     differs = _draws(begun, generator.default().state)
     if randomness == "error" and any(map(differs, walk.toposort(roots))):
         raise RuntimeError(RANDOM)
-    made = batching.batched(roots, given, size, differs if randomness == "different" else _never)
-    for at, (node, _) in zip(written, made[len(results) :], strict=True):
-        leaves[at]._assign(node)
-    leaves = [_made(result, *pair, size) for result, pair in zip(results, made, strict=False)]
-    return leaves, back, [not is_batched for _, is_batched in made[: len(results)]]
+    batched = batching.batched(roots, stand_ins, size, differs if randomness == "different" else _never)
+    for index, (node, _) in zip(written, batched[len(results) :], strict=True):
+        leaves[index]._assign(node)
+    leaves = [_made(result, *pair, size) for result, pair in zip(results, batched, strict=False)]
+    return leaves, back, [not is_batched for _, is_batched in batched[: len(results)]]
 
 
 def _stand_in(leaf: Tensor) -> Node:
@@ -209,11 +212,11 @@ def _joined(parts: list[Part], out_dims: object) -> object:
     _, back, alike = parts[0]
     columns = zip(*[leaves for leaves, _, _ in parts], strict=True)
     joined = [column[0] if len(column) == 1 else functions.cat(list(column)) for column in columns]
-    whole: Any = back(joined)
-    if isinstance(out_dims, tuple) and len(out_dims) == 1 and isinstance(whole, TensorBase):
+    restored: Any = back(joined)
+    if isinstance(out_dims, tuple) and len(out_dims) == 1 and isinstance(restored, TensorBase):
         out_dims = out_dims[0]
     try:
-        axes: list[Any] = tree.spread(out_dims, whole)
+        axes: list[Any] = tree.spread(out_dims, restored)
     except (ValueError, KeyError):
         raise ValueError(
             f"vmap: out_dims is not compatible with the structure of outputs. out_dims is {out_dims}"
@@ -244,13 +247,13 @@ def recording(stand_ins: dict[Node, Node]) -> Iterator[None]:
 
 
 def gradients(
-    grad: Call, outputs: object, inputs: object, given: object, create_graph: bool, materialize: bool
+    grad: Call, outputs: object, inputs: object, cotangents: object, create_graph: bool, materialize: bool
 ) -> tuple[Tensor, ...]:
-    """One walk for many vectors, which lie along the first axis of what is `given`: grad with is_grads_batched."""
-    vectors: Any = [given] if given is None or isinstance(given, TensorBase) else given
+    """One walk for many vectors along the first axis of `cotangents`: grad with is_grads_batched."""
+    vectors: Any = [cotangents] if cotangents is None or isinstance(cotangents, TensorBase) else cotangents
 
     def walked(*each: Tensor) -> object:
         return grad(outputs, inputs, each, True, create_graph, materialize_grads=materialize)
 
-    found: tuple[Tensor, ...] = vmap(walked)(*vectors)
-    return found
+    grads: tuple[Tensor, ...] = vmap(walked)(*vectors)
+    return grads

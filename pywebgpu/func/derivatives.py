@@ -94,20 +94,20 @@ class _Points:
         args, inner = list(self._args), self._back(self.tensors)
         for number, value in zip(self.numbers, inner, strict=True):  # type: ignore[call-overload]
             args[number] = value
-        found = func(*args, **kwargs)
+        output = func(*args, **kwargs)
         if not has_aux:
-            return found, None
-        if not isinstance(found, tuple) or len(found) != 2:
+            return output, None
+        if not isinstance(output, tuple) or len(output) != 2:
             raise RuntimeError(f"{title}: output of function f should be a tuple: (output, aux) if has_aux is True")
-        for leaf in tree.flatten(found[1])[0]:
+        for leaf in tree.flatten(output[1])[0]:
             if not isinstance(leaf, Tensor):
                 raise RuntimeError(f"{title}: aux: Expected tensors, got unsupported type {type(leaf)}")
-        return found
+        return output
 
     def like(self, leaves: Sequence[object]) -> object:
         """One value a tensor, in the containers of the arguments."""
-        found: Any = self._back(leaves)
-        result: object = found[0] if self.single else tuple(found)
+        nested: Any = self._back(leaves)
+        result: object = nested[0] if self.single else tuple(nested)
         return result
 
     def outside(self, result: object, others: Sequence[Tensor] = ()) -> object:
@@ -125,8 +125,8 @@ def grad(func: Call, argnums: Arguments = 0, has_aux: bool = False) -> Call:
 
     @functools.wraps(func)
     def derivative(*args: Any, **kwargs: Any) -> object:
-        found, value = both(*args, **kwargs)
-        return (found, value[1]) if has_aux else found
+        derivative_value, value = both(*args, **kwargs)
+        return (derivative_value, value[1]) if has_aux else derivative_value
 
     return derivative
 
@@ -148,8 +148,8 @@ def grad_and_value(func: Call, argnums: Arguments = 0, has_aux: bool = False) ->
                     f"Expected f(*args) to return a scalar tensor, got tensor with {output.ndim} dims. Maybe you "
                     "meant to use vjp or jacrev"
                 )
-            found = products.gradients([output], points.tensors, None)
-        result, value = points.outside(points.like(found)), points.outside(output)
+            grads = products.gradients([output], points.tensors, None)
+        result, value = points.outside(points.like(grads)), points.outside(output)
         return (result, (value, points.outside(aux))) if has_aux else (result, value)
 
     return both
@@ -172,8 +172,8 @@ def vjp(func: Call, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
                 f"function. cotangents: {tree.structure(seed)}, primal output: {structure}"
             )
         with grad_mode.enable_grad():
-            found = products.gradients(outputs, points.tensors, seeds)
-        return points.outside(points.like(found))
+            grads = products.gradients(outputs, points.tensors, seeds)
+        return points.outside(points.like(grads))
 
     value = points.outside(output)
     return (value, product, points.outside(aux)) if has_aux else (value, product)
@@ -191,10 +191,10 @@ def jvp(
     """func(*primals), and its jacobian times the tangents."""
     if not isinstance(primals, tuple):
         raise RuntimeError(f"{JVP}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals).")
-    given = _matched(primals, tangents)
+    matched = _matched(primals, tangents)
     points = _Points(tuple(primals), tuple(range(len(primals))))
     value, push, aux = _forward(func, points, {}, has_aux=has_aux)
-    return (value, push(given), aux) if has_aux else (value, push(given))
+    return (value, push(matched), aux) if has_aux else (value, push(matched))
 
 
 def _matched(primals: Sequence[object], tangents: Sequence[object]) -> list[Any]:
@@ -226,8 +226,8 @@ def _forward(func: Call, points: _Points, kwargs: dict[str, Any], *, has_aux: bo
 
     def push(tangents: Sequence[Any]) -> object:
         with grad_mode.enable_grad():
-            found = products.gradients(rows, doubles, tangents)
-        return points.outside(back(found), doubles)
+            tangents_of_outputs = products.gradients(rows, doubles, tangents)
+        return points.outside(back(tangents_of_outputs), doubles)
 
     return points.outside(output), push, points.outside(aux)
 
@@ -261,8 +261,8 @@ def jacrev(
 
 def _rows(output: Tensor, points: list[Tensor], chunk_size: int | None) -> list[Tensor]:
     basis = _basis(output)
-    found = vmap(lambda seed: tuple(products.gradients([output], points, [seed])), chunk_size=chunk_size)(basis)
-    return [part.reshape((*output.shape, *point.shape)) for part, point in zip(found, points, strict=True)]
+    grads = vmap(lambda seed: tuple(products.gradients([output], points, [seed])), chunk_size=chunk_size)(basis)
+    return [part.reshape((*output.shape, *point.shape)) for part, point in zip(grads, points, strict=True)]
 
 
 def _basis(like: Tensor) -> Tensor:
@@ -298,8 +298,10 @@ def jacfwd(func: Call, argnums: Arguments = 0, has_aux: bool = False, *, randomn
 
 
 def _columns(row: Tensor, point: Tensor, doubles: list[Tensor]) -> Sequence[Tensor]:
-    found: Sequence[Tensor] = vmap(lambda tangent: tuple(products.gradients([row], doubles, [tangent])))(_basis(point))
-    return found
+    columns: Sequence[Tensor] = vmap(lambda tangent: tuple(products.gradients([row], doubles, [tangent])))(
+        _basis(point)
+    )
+    return columns
 
 
 def hessian(func: Call, argnums: Arguments = 0) -> Call:

@@ -26,29 +26,29 @@ def functional_call(
 ) -> object:
     """module(*args, **kwargs) with tensors in place of some parameters and buffers, by name."""
     dicts: Any = parameter_and_buffer_dicts
-    given: Named = {}
-    for one in [dicts] if isinstance(dicts, Mapping) else dicts:
-        if repeated := [name for name in one if name in given]:
+    replaced: Named = {}
+    for values in [dicts] if isinstance(dicts, Mapping) else dicts:
+        if repeated := [name for name in values if name in replaced]:
             raise ValueError(f"{repeated} appeared in multiple dictionaries; behavior of functional call is ambiguous")
-        given.update(one)
-    given = _known(module, given, strict=strict)
-    with _swapped(module, given, tie_weights=tie_weights):
+        replaced.update(values)
+    replaced = _known(module, replaced, strict=strict)
+    with _swapped(module, replaced, tie_weights=tie_weights):
         return module(*(() if args is None else args if isinstance(args, tuple) else (args,)), **(kwargs or {}))
 
 
-def _known(module: Module, given: Named, *, strict: bool) -> Named:
+def _known(module: Module, replaced: Named, *, strict: bool) -> Named:
     """What the module has of the given tensors; it has, and is given, all of them where that is strict."""
     known = {name for name, _ in _slots(module)}
-    if strict and (unknown := sorted(set(given) - known)):
+    if strict and (unknown := sorted(set(replaced) - known)):
         raise RuntimeError(f"Unexpected key(s): {', '.join(unknown)}.")
-    if strict and (missing := sorted(known - set(given))):
+    if strict and (missing := sorted(known - set(replaced))):
         raise RuntimeError(f"Missing key(s): {', '.join(missing)}.")
     modules = {name for name, _ in module.named_modules(remove_duplicate=False)}
-    for name in given:
+    for name in replaced:
         parent = name.rpartition(".")[0]
         if parent not in modules:
             raise AttributeError(f"{type(module).__name__} has no attribute `{parent}`")
-    return {name: value for name, value in given.items() if name in known}
+    return {name: value for name, value in replaced.items() if name in known}
 
 
 def _slots(module: Module) -> Iterator[tuple[str, tuple[Named, str]]]:
@@ -61,22 +61,22 @@ def _slots(module: Module) -> Iterator[tuple[str, tuple[Named, str]]]:
 
 
 @contextmanager
-def _swapped(module: Module, given: Named, *, tie_weights: bool) -> Iterator[None]:
+def _swapped(module: Module, replaced: Named, *, tie_weights: bool) -> Iterator[None]:
     slots = dict(_slots(module))
     before = {name: holder[key] for name, (holder, key) in slots.items()}
-    found = dict(given)
+    by_name = dict(replaced)
     if tie_weights:
-        of = {id(before[name]): value for name, value in given.items()}
-        found |= {name: of[id(value)] for name, value in before.items() if id(value) in of and name not in given}
+        of = {id(before[name]): value for name, value in replaced.items()}
+        by_name |= {name: of[id(value)] for name, value in before.items() if id(value) in of and name not in replaced}
     try:
-        for name, value in found.items():
+        for name, value in by_name.items():
             holder, key = slots[name]
             holder[key] = value
         yield
     finally:
         for name, (holder, key) in slots.items():
-            if name in found and holder[key] is not found[name] and name in given and isinstance(given, dict):
-                given[name] = holder[key]  # A buffer that the call replaced.
+            if name in by_name and holder[key] is not by_name[name] and name in replaced and isinstance(replaced, dict):
+                replaced[name] = holder[key]  # A buffer that the call replaced.
             holder[key] = before[name]
 
 
@@ -94,13 +94,13 @@ def stack_module_state(models: Sequence[Module]) -> tuple[Named, Named]:
 
 
 def _stacked(dicts: Sequence[Named]) -> Named:
-    made: Named = {}
+    stacks: Named = {}
     for name, first in dicts[0].items():
-        if any(one[name].requires_grad is not first.requires_grad for one in dicts):
+        if any(values[name].requires_grad is not first.requires_grad for values in dicts):
             raise RuntimeError(f"Expected {name} from each model to have the same .requires_grad")
-        whole = functions.stack([one[name].detach() for one in dicts])
-        made[name] = whole.requires_grad_(first.requires_grad)
-    return made
+        stacked = functions.stack([words[name].detach() for words in dicts])
+        stacks[name] = stacked.requires_grad_(first.requires_grad)
+    return stacks
 
 
 def replace_all_batch_norm_modules_(root: Module) -> Module:

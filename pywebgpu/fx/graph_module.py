@@ -99,8 +99,8 @@ def _deserialize_graph_module(
 ) -> Module:
     holder = type("_CodeOnlyModule", (_CodeOnlyModule,), {"forward": forward})(body)
     tracer = body.get("_tracer_cls") or names.import_module("pywebgpu.fx._symbolic_trace").Tracer
-    whole = type("KeepModules", (tracer,), {"is_leaf_module": lambda self, module, path: True})  # As they were.
-    graph = whole().trace(holder, **(body.get("_tracer_extras") or {}))
+    tracer_type = type("KeepModules", (tracer,), {"is_leaf_module": lambda self, module, path: True})  # As they were.
+    graph = tracer_type().trace(holder, **(body.get("_tracer_extras") or {}))
     traces = body.pop("_graphmodule_graph_node_meta_stack_trace", {})
     for node in graph.nodes:
         if node.name in traces:

@@ -88,14 +88,14 @@ def _replace(
     for own, node in match.nodes_map.items():
         if isinstance(node, Node) and node in moved:
             match.nodes_map[own] = moved[node]
-    given = match.placeholder_nodes = [
+    inputs = match.placeholder_nodes = [
         moved.get(node, node) if isinstance(node, Node) else node for node in match.placeholder_nodes
     ]
-    values: dict[Node, Any] = dict(zip(arguments, given, strict=True))
+    values: dict[Node, Any] = dict(zip(arguments, inputs, strict=True))
     with graph.inserting_before(_first_reader(graph, match)):
         result = graph.graph_copy(replacement, values)
     results = (result,) if isinstance(result, Node) else tuple(result or ())
-    added = [node for node in values.values() if isinstance(node, Node) and node not in given]
+    added = [node for node in values.values() if isinstance(node, Node) and node not in inputs]
     assert len(results) == len(match.returning_nodes), (
         f"Returning nodes count mismatch: {len(match.returning_nodes)} vs {len(results)}"
     )

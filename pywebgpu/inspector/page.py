@@ -41,7 +41,10 @@ def visualize(what: Work | Mapping[str, Work], path: str | Path | None = None) -
     """
     file = Page(_temporary() if path is None else path)
     named = what if isinstance(what, Mapping) else {"": what}
-    file.write_text(as_html({name: explain(one, times=True).programs for name, one in named.items()}), encoding="utf-8")
+    file.write_text(
+        as_html({name: explain(plans_of_name, times=True).programs for name, plans_of_name in named.items()}),
+        encoding="utf-8",
+    )
     return file
 
 
@@ -53,14 +56,14 @@ def _temporary() -> str:
 
 def as_html(plans: Mapping[str, Sequence[Plan]]) -> str:
     """plans: by the name of what they were made for."""
-    programs = [{"of": name, **_program(plan)} for name, found in plans.items() for plan in found]
+    programs = [{"of": name, **_program(plan)} for name, index in plans.items() for plan in index]
     data = json.dumps(programs, separators=(",", ":")).replace("<", "\\u003c")
     return TEMPLATE.read_text(encoding="utf-8").replace("/*DATA*/", data)
 
 
 def _program(plan: Plan) -> dict[str, Any]:
     program = plan.program
-    kernels = {kernel: at for at, kernel in enumerate(program.kernels)}
+    kernels = {kernel: index for index, kernel in enumerate(program.kernels)}
     slots = [
         {
             "name": name, "dtype": slot.spec.dtype.name, "shape": list(slot.spec.shape), "buffer": slot.buffer,
@@ -90,7 +93,7 @@ def _step(step: Step, kernel: int | None) -> dict[str, Any]:
         "module": origin.module,
         "label": origin.label,
         "line": basename(origin.line),
-        "lines": [{"text": line.text(at), "short": _short(line)} for at, line in enumerate(step.lines)],
+        "lines": [{"text": line.text(index), "short": _short(line)} for index, line in enumerate(step.lines)],
         "reads": list(step.reads),
         "writes": list(step.writes),
         "kernel": kernel,

@@ -81,7 +81,7 @@ class Step:
 
     @cached_property
     def text(self) -> str:
-        return "\n".join(line.text(at) for at, line in enumerate(self.lines))
+        return "\n".join(line.text(entry) for entry, line in enumerate(self.lines))
 
 
 @dataclass(frozen=True)
@@ -119,8 +119,8 @@ class Plans(Watcher[Storage, Program, Device]):
         return iter([plan for _, plan in self._found.values()])
 
     def of(self, program: Program) -> Plan | None:
-        found = self._found.get(id(program))
-        return None if found is None else found[1]
+        index = self._found.get(id(program))
+        return None if index is None else index[1]
 
     def compiled(self, program: Program, values: Sequence[Node], steps: Sequence[Sequence[Node]]) -> None:
         self._last = _plan(program, values, steps)
@@ -159,14 +159,14 @@ def _steps_of(program: Program) -> list[tuple[object, list[int]]]:
 def bare(program: Program) -> Plan:
     """What is known of a Program that nobody saw being recorded: its kernels, and no more."""
     steps: list[Step] = []
-    for at, step in enumerate(program.steps):
+    for index, step in enumerate(program.steps):
         if isinstance(step, Dispatch):
             kernel = program.kernels[step.kernel]
             reads, writes = _bound(step, kernel)
-            steps.append(Step(at, kernel.name, kernel.name, Origin(phase=""), (), reads, writes, kernel))
+            steps.append(Step(index, kernel.name, kernel.name, Origin(phase=""), (), reads, writes, kernel))
         else:
             name = step.op.name
-            steps.append(Step(at, name, name, Origin(phase=""), (), step.slots[:-1], step.slots[-1:], None))
+            steps.append(Step(index, name, name, Origin(phase=""), (), step.slots[:-1], step.slots[-1:], None))
     return Plan(program, tuple(steps), ("value",) * len(program.slots))
 
 
@@ -177,8 +177,8 @@ def _bound(step: Dispatch, kernel: Kernel) -> tuple[tuple[int, ...], tuple[int, 
 
 
 def _plan(program: Program, values: Sequence[Node], groups: Sequence[Sequence[Node]]) -> Plan:
-    slot = {id(node): at for at, node in enumerate(values)}
-    steps = tuple(_step(program, at, group, slot) for at, group in enumerate(groups))
+    slot = {id(node): index for index, node in enumerate(values)}
+    steps = tuple(_step(program, origin, group, slot) for origin, group in enumerate(groups))
     names = tuple("number" if n.op is HOST else "input" if n.buffer is not None else n.op.name for n in values)
     return Plan(program, steps, names)
 
@@ -213,8 +213,8 @@ def _lines(group: Sequence[Node], slot: dict[int, int]) -> tuple[Line, ...]:
         names = tuple(f"%{number[id(n)]}" if id(n) in number else f"v{slot[id(n)]}" for n in inputs)
         stored = slot.get(id(node)) if id(node) in own else None
         works = isinstance(node.op, Pointwise | Reduction | Structural | Fused) and not is_view(node.op)
-        found = thread_state.origins.find(node)
-        lines.append(Line(node.op.name, names, _attrs(node), node.spec, found, stored, works))
+        watcher = thread_state.origins.find(node)
+        lines.append(Line(node.op.name, names, _attrs(node), node.spec, watcher, stored, works))
     return tuple(lines)
 
 

@@ -58,4 +58,4 @@ class TimedPlans(Plans):
 def is_timed() -> bool:
     """Whether somebody times what runs: one at a time can."""
     watchers = thread_state.origins.watchers if thread_state.origins else []
-    return any(isinstance(one, TimedPlans) for one in watchers)
+    return any(isinstance(records, TimedPlans) for records in watchers)

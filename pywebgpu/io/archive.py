@@ -71,14 +71,14 @@ def _write(obj: object, file: BinaryIO) -> None:
     text = io.BytesIO()
     pickler = _Pickler(text)
     pickler.dump(obj)
-    whole = file if file.seekable() and file.tell() == 0 else io.BytesIO()
-    with zipfile.ZipFile(whole, "w", zipfile.ZIP_STORED) as archive:
+    archive_file = file if file.seekable() and file.tell() == 0 else io.BytesIO()
+    with zipfile.ZipFile(archive_file, "w", zipfile.ZIP_STORED) as archive:
         members = {"data.pkl": text.getvalue(), "byteorder": b"little"}
         members |= {f"data/{key}": pickler.bytes_of(key) for key in pickler.storages}
         for name, data in (members | {"version": b"3\n"}).items():
             archive.writestr(_entry(f"archive/{name}", archive), data)
-    if whole is not file:
-        file.write(whole.getvalue())  # type: ignore[attr-defined]  # It is a BytesIO.
+    if archive_file is not file:
+        file.write(archive_file.getvalue())  # type: ignore[attr-defined]  # It is a BytesIO.
 
 
 def _entry(name: str, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
@@ -105,8 +105,8 @@ class _Pickler(PURE):  # type: ignore[misc]
 
     def bytes_of(self, key: str) -> bytes:
         """All that a storage holds. Only another order is laid out first: device cpu needs NumPy for that."""
-        whole = self.storages[key][0]
-        return (whole if whole.is_contiguous() else in_memory(whole)).tobytes()
+        elements = self.storages[key][0]
+        return (elements if elements.is_contiguous() else in_memory(elements)).tobytes()
 
     def persistent_id(self, obj: object) -> object:
         if type(obj) is not Held:
@@ -145,10 +145,10 @@ class _Pickler(PURE):  # type: ignore[misc]
         if value.is_meta:
             facts = value.dtype, tuple(value.shape), tuple(strides), value.requires_grad
             return Name("torch._utils", "_rebuild_meta_tensor_no_storage"), facts
-        key, whole = self._keys.setdefault(id(storage), self._key(storage)), all_of(value)
-        if self.storages.setdefault(key, (whole, value.dtype))[1] is not value.dtype:
+        key, elements = self._keys.setdefault(id(storage), self._key(storage)), all_of(value)
+        if self.storages.setdefault(key, (elements, value.dtype))[1] is not value.dtype:
             raise RuntimeError("Cannot save multiple tensors or storages that view the same data as different types")
-        held = Held(key, value.dtype, whole.nbytes // value.dtype.itemsize)
+        held = Held(key, value.dtype, elements.nbytes // value.dtype.itemsize)
         wants = value.requires_grad and value.is_leaf
         arguments: tuple[Any, ...] = held, offset, tuple(value.shape), tuple(strides), wants, OrderedDict()
         if value.dtype.name in KINDS:
@@ -181,7 +181,7 @@ def torch_name(obj: object) -> Name | None:
     if own in ELSEWHERE:
         return Name(ELSEWHERE[own], own)
     for space in SPACES:
-        found = importlib.import_module(f"pywebgpu{space}")
-        if getattr(found, own, None) is obj:
+        attribute = importlib.import_module(f"pywebgpu{space}")
+        if getattr(attribute, own, None) is obj:
             return Name(f"torch{space}", own)
     return None

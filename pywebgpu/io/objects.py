@@ -50,16 +50,16 @@ def load_allowed(file: BinaryIO, place: Place) -> object:
 
 def names(text: bytes) -> set[str]:
     """What a pickle names, as module.name, read without making any of it."""
-    found: set[str] = set()
+    full_names: set[str] = set()
     pushed: list[str | None] = []  # The texts on the stack; None for anything else that the memo gave.
     memo: dict[int, str | None] = {}
     last: str | None = None
     for opcode, argument, _ in pickletools.genops(text):
         name = opcode.name
         if name == "GLOBAL":
-            found.add(str(argument).replace(" ", ".", 1))
+            full_names.add(str(argument).replace(" ", ".", 1))
         elif name == "STACK_GLOBAL":
-            found.add(".".join(str(part) for part in pushed[-2:]))
+            full_names.add(".".join(str(part) for part in pushed[-2:]))
         elif name in ("MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT"):
             memo[len(memo) if argument is None else int(argument)] = last
             continue
@@ -68,7 +68,7 @@ def names(text: bytes) -> set[str]:
         elif isinstance(argument, str):
             pushed.append(argument)
         last = argument if isinstance(argument, str) and "GLOBAL" not in name else None
-    return found
+    return full_names
 
 
 def is_allowed(path: str) -> bool:
@@ -95,9 +95,9 @@ class _Unpickler(pickle.Unpickler):
         path = f"{module}.{name}"
         match path:
             case "torch._utils._rebuild_tensor_v2" | "torch._utils._rebuild_tensor_v3" | "torch._utils._rebuild_tensor":
-                return lambda *given: self.builder.tensor(torchfile.record(*given))  # Nobody keeps the record.
+                return lambda *record: self.builder.tensor(torchfile.record(*record))  # Nobody keeps the record.
             case "torch._utils._rebuild_meta_tensor_no_storage":
-                return lambda *given: self.builder.tensor(torchfile.meta_record(*given))
+                return lambda *record: self.builder.tensor(torchfile.meta_record(*record))
             case "torch._utils._rebuild_parameter":
                 return lambda data, wants, *rest: archive.parameter()(data, wants)
             case "torch.device":
@@ -124,8 +124,8 @@ class _Allowed(_Unpickler):
         if path not in torchfile.NAMES and not is_allowed(path):
             raise pickled.refused(path[:160])
         if module.partition(".")[0] == "torch":
-            found: object = super().find_class(module, name)
-            return found
+            loaded: object = super().find_class(module, name)
+            return loaded
         return torchfile.NAMES[path].call
 
 
@@ -137,7 +137,7 @@ def _is_storage(name: str) -> bool:
 def _ours(path: str, name: str) -> Any:
     """This library's class or function of a name of PyTorch's, wherever PyTorch keeps it."""
     for space in archive.SPACES:
-        found = getattr(importlib.import_module(f"pywebgpu{space}"), name, None)
-        if found is not None:
-            return found
+        attribute = getattr(importlib.import_module(f"pywebgpu{space}"), name, None)
+        if attribute is not None:
+            return attribute
     raise TorchFileError(f"the file holds a {path}, which is not here")

@@ -48,11 +48,11 @@ def read(source: Source, names: Mapping[str, StandIn], persistent: Callable[[Any
     """
     machine = _Machine(names, persistent)
     try:
-        for at, (opcode, argument, _) in enumerate(pickletools.genops(source)):  # type: ignore[arg-type]
+        for count, (opcode, argument, _) in enumerate(pickletools.genops(source)):  # type: ignore[arg-type]
             act = ACTIONS.get(opcode.name)
             if act is None:
                 raise TorchFileError(f"the file uses the opcode {opcode.name}, which tensors do not need")
-            if at > MAX_OPCODES:
+            if count > MAX_OPCODES:
                 raise TorchFileError(f"the file has a pickle of more than {MAX_OPCODES} opcodes")
             act(machine, argument)
         return machine.stack.pop()
@@ -76,15 +76,15 @@ def check_key(value: object) -> object:
     waiting: list[Any] = [value]
     n = 1
     while waiting:
-        one = waiting.pop()
-        if type(one) in (tuple, frozenset):
-            n += len(one)
+        part = waiting.pop()
+        if type(part) in (tuple, frozenset):
+            n += len(part)
             if n > MAX_KEY:
                 raise TorchFileError(f"the file has a key of more than {MAX_KEY} parts")
-            waiting.extend(one)
-        elif type(one) not in (str, int, float, bool, bytes, type(None), StandIn):
-            raise TorchFileError(f"the file has a key that is a {type(one).__name__}")
-        elif type(one) is int and one.bit_length() > 64:  # Those of one hash would be searched one by one.
+            waiting.extend(part)
+        elif type(part) not in (str, int, float, bool, bytes, type(None), StandIn):
+            raise TorchFileError(f"the file has a key that is a {type(part).__name__}")
+        elif type(part) is int and part.bit_length() > 64:  # Those of one hash would be searched one by one.
             raise TorchFileError("the file has a key that is a number of more than 64 bits")
     return value
 
@@ -93,9 +93,9 @@ def fill(target: object, items: Sequence[Any]) -> object:
     """The dict, with the keys and values that alternate in `items`."""
     if not isinstance(target, dict) or len(items) % 2:
         raise TorchFileError(f"the file stores names in a {type(target).__name__}")
-    for at in range(0, len(items), 2):
-        key = items[at]
-        target[key if type(key) is str else check_key(key)] = items[at + 1]
+    for index in range(0, len(items), 2):
+        key = items[index]
+        target[key if type(key) is str else check_key(key)] = items[index + 1]
     return target
 
 
@@ -146,16 +146,16 @@ class _Machine:
 
     def marked(self) -> list[Any]:
         """The values since the last mark, which is gone then."""
-        found, self.stack = self.stack, self.below.pop()
-        return found
+        items, self.stack = self.stack, self.below.pop()
+        return items
 
     def top(self, n: int) -> tuple[Any, ...]:
         """The last `n` values, which are gone then."""
         if len(self.stack) < n:
             raise TorchFileError("the file is damaged: its pickle takes what is not there")
-        found = tuple(self.stack[-n:])
+        items = tuple(self.stack[-n:])
         del self.stack[-n:]
-        return found
+        return items
 
     def pop(self) -> None:
         if self.stack:
@@ -179,27 +179,27 @@ class _Machine:
         self.put(self.stack[-1], items)
         self.stack[-1].update(check_key(item) for item in items)
 
-    def keep(self, at: int | None) -> None:
-        self.memo[len(self.memo) if at is None else int(at)] = self.stack[-1]
+    def keep(self, index: int | None) -> None:
+        self.memo[len(self.memo) if index is None else int(index)] = self.stack[-1]
 
     def name(self, module: object, name: object) -> None:
-        found = self.names.get(f"{module}.{name}") if type(module) is type(name) is str else None
-        if found is None:
+        stand_in = self.names.get(f"{module}.{name}") if type(module) is type(name) is str else None
+        if stand_in is None:
             if not type(module) is type(name) is str:
                 raise TorchFileError("the file holds a name that is no text")
             raise refused(f"{str(module)[:80]}.{str(name)[:80]}")
-        self.push(found)
+        self.push(stand_in)
 
     def reduce(self) -> None:
         function, arguments = self.top(2)
         if type(function) is not StandIn or function.call is None or type(arguments) is not tuple:
             name = function.name if type(function) is StandIn else f"a {type(function).__name__}"
             raise TorchFileError(f"the file calls {name}, which makes no value")
-        made = function.call(*arguments)
-        if type(made) in CONTAINERS:
-            self.make(made, arguments)
+        result = function.call(*arguments)
+        if type(result) in CONTAINERS:
+            self.make(result, arguments)
         else:
-            self.push(made)
+            self.push(result)
 
     def build(self) -> None:
         """Attributes of a dict, as those of a state dict, are left out; nothing else may have some."""
@@ -239,8 +239,8 @@ ACTIONS: dict[str, Callable[[_Machine, Any], Any]] = {
     "EMPTY_SET": lambda machine, _: machine.make(set()),
     "ADDITEMS": lambda machine, _: machine.add(machine.marked()),
     "FROZENSET": lambda machine, _: machine.gather(machine.marked(), lambda items: frozenset(map(check_key, items))),
-    **dict.fromkeys(("PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE"), lambda machine, at: machine.keep(at)),
-    **dict.fromkeys(("GET", "BINGET", "LONG_BINGET"), lambda machine, at: machine.push(machine.memo[int(at)])),
+    **dict.fromkeys(("PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE"), lambda machine, index: machine.keep(index)),
+    **dict.fromkeys(("GET", "BINGET", "LONG_BINGET"), lambda machine, index: machine.push(machine.memo[int(index)])),
     "GLOBAL": lambda machine, name: machine.name(*name.split(" ", 1)),
     "STACK_GLOBAL": lambda machine, _: machine.name(*machine.top(2)),
     "REDUCE": lambda machine, _: machine.reduce(),

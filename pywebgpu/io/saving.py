@@ -36,8 +36,8 @@ async def save_async(obj: object, f: state.Path | BinaryIO) -> None:
     except Exception as error:
         raise TypeError(f"save_async(): needs what can be pickled, as a state_dict() is: {error}") from None
     read: dict[int, object] = {}
-    for key, found in finder.found.items():
-        value = await found.detach().cpu_async()
-        value = value if type(found) is tensor.Tensor else type(found)(value)
-        read[key] = value.requires_grad_(found.requires_grad)
+    for key, original in finder.found.items():
+        value = await original.detach().cpu_async()
+        value = value if type(original) is tensor.Tensor else type(original)(value)
+        read[key] = value.requires_grad_(original.requires_grad)
     state.save(copy.deepcopy(obj, read), f)

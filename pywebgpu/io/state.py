@@ -274,18 +274,20 @@ def _place(map_location: MapLocation) -> Callable[[str], DeviceLike]:
     """Where tensors go, by the device that they were saved from."""
 
     def place(location: str) -> DeviceLike:
-        given: Any = map_location
-        if isinstance(given, Mapping):
-            given = next((found for name, found in given.items() if _is_same(str(name), location)), None)
-        elif callable(given):
-            answer = given(_OnHost(), location)
-            given = "cpu" if isinstance(answer, _OnHost) else answer
-        if given is None and location.partition(":")[0] in devices.adopted:
+        location_map: Any = map_location
+        if isinstance(location_map, Mapping):
+            location_map = next(
+                (target for name, target in location_map.items() if _is_same(str(name), location)), None
+            )
+        elif callable(location_map):
+            answer = location_map(_OnHost(), location)
+            location_map = "cpu" if isinstance(answer, _OnHost) else answer
+        if location_map is None and location.partition(":")[0] in devices.adopted:
             return location
-        return given  # type: ignore[no-any-return]
+        return location_map  # type: ignore[no-any-return]
 
     return place
 
 
-def _is_same(one: str, other: str) -> bool:
-    return one.removesuffix(":0") == other.removesuffix(":0")
+def _is_same(first: str, other: str) -> bool:
+    return first.removesuffix(":0") == other.removesuffix(":0")

@@ -57,16 +57,16 @@ def read(data: bytes, dtype: dtypes.DType, view: View, device: DeviceLike) -> te
     sizes = tuple(n if axis in axes else 1 for axis, n in enumerate(view.shape))
     stored = sorted(axes, key=lambda axis: -view.strides[axis])
     if not _is_dense(view, stored):
-        found = create.frombytes(_gathered(data, dtype.itemsize, view, axes), dtype, sizes, device)
+        elements = create.frombytes(_gathered(data, dtype.itemsize, view, axes), dtype, sizes, device)
     else:
         begin = view.offset * dtype.itemsize
         piece = data[begin : begin + math.prod(sizes) * dtype.itemsize]
         if stored == axes:
-            found = create.frombytes(piece, dtype, sizes, device)
+            elements = create.frombytes(piece, dtype, sizes, device)
         else:
-            found = create.frombytes(piece, dtype, tuple(view.shape[axis] for axis in stored), device)
-            found = found.permute([stored.index(axis) for axis in axes]).reshape(sizes)
-    return found if sizes == view.shape else found.expand(view.shape)
+            elements = create.frombytes(piece, dtype, tuple(view.shape[axis] for axis in stored), device)
+            elements = elements.permute([stored.index(axis) for axis in axes]).reshape(sizes)
+    return elements if sizes == view.shape else elements.expand(view.shape)
 
 
 def _is_dense(view: View, stored: list[int]) -> bool:

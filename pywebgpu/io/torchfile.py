@@ -113,20 +113,20 @@ def opened(file: BinaryIO, size: int) -> tuple[bytes, Callable[[Storage], bytes]
         raise TorchFileError("the archive was written on a big-endian machine")
 
     def read(storage: Storage) -> bytes:
-        found = archive.NameToInfo.get(f"{root}data/{storage.key}")
-        if found is None or found.file_size != storage.n_bytes:
+        member = archive.NameToInfo.get(f"{root}data/{storage.key}")
+        if member is None or member.file_size != storage.n_bytes:
             raise TorchFileError(f"the archive has no storage {storage.key} of {storage.n_bytes} bytes")
-        return _member(archive, found.filename, size)
+        return _member(archive, member.filename, size)
 
     return _member(archive, f"{root}data.pkl", size), read
 
 
 def _member(archive: zipfile.ZipFile, name: str, size: int) -> bytes:
     """One file of an archive. torch.save packs nothing, so one that is packed may be a trap of any size."""
-    found = archive.getinfo(name)
-    if found.compress_type != zipfile.ZIP_STORED:
+    member = archive.getinfo(name)
+    if member.compress_type != zipfile.ZIP_STORED:
         raise TorchFileError(f"the archive holds {name} compressed, which torch.save does not do")
-    if found.compress_size != found.file_size or not 0 <= found.header_offset <= size - found.file_size:
+    if member.compress_size != member.file_size or not 0 <= member.header_offset <= size - member.file_size:
         raise TorchFileError(f"the archive ends before its file {name} does")
     return archive.read(name)
 
@@ -179,10 +179,10 @@ def _unpickle(source: pickled.Source) -> tuple[Any, dict[str, Storage]]:
     storages: dict[str, Storage] = {}
 
     def persistent(pid: object) -> Storage:
-        found = storage(pid)
-        if storages.setdefault(found.key, found) != found:
-            raise TorchFileError(f"the file has two storages {documents.shown(found.key)}")
-        return found
+        held = storage(pid)
+        if storages.setdefault(held.key, held) != held:
+            raise TorchFileError(f"the file has two storages {documents.shown(held.key)}")
+        return held
 
     return pickled.read(source, NAMES, persistent), storages
 
@@ -192,7 +192,7 @@ def storage(pid: object) -> Storage:
     parts: Any = pid if type(pid) is tuple and 5 <= len(pid) <= 6 else [None] * 5
     kind, stand_in, key, location, n_items, *view = parts
     fits = kind == "storage" and type(stand_in) is StandIn and type(key) is type(location) is str and is_size(n_items)
-    if not fits or any(one is not None for one in view):
+    if not fits or any(entry is not None for entry in view):
         raise TorchFileError("the file has a storage of an unknown kind")
     adopted = key.partition("-")[0] if "-" in key else location  # See archive._key.
     return Storage(key, stand_in.value, n_items, adopted)
@@ -214,7 +214,7 @@ class Builder:
     def build(self, node: object) -> object:
         if id(node) in self.known:
             return self.known[id(node)]
-        found: Any
+        built: Any
         match node:
             case None | bool() | int() | float() | str() | bytes() | devices.device():
                 return node
@@ -223,16 +223,16 @@ class Builder:
             case StandIn() | Storage():
                 raise TorchFileError(f"the file holds a {node[0]}, which is no tensor, container, number or string")
             case Record():
-                found = self.tensor(node)
+                built = self.tensor(node)
             case dict():
-                found = type(node)()
+                built = type(node)()
                 for key, value in node.items():
-                    found[self.build(key)] = self.build(value)
+                    built[self.build(key)] = self.build(value)
             case _:
                 assert isinstance(node, list | tuple | set | frozenset)
-                found = type(node)([self.build(item) for item in node])
-        self.known[id(node)] = found
-        return found
+                built = type(node)([self.build(item) for item in node])
+        self.known[id(node)] = built
+        return built
 
     def tensor(self, record: Record) -> tensor.Tensor:
         key = record._replace(requires_grad=False)
@@ -245,8 +245,8 @@ class Builder:
             if self.data[0] != record.storage.key:
                 self.data = (record.storage.key, self.read(record.storage))
             self.made[key] = strided.read(self.data[1], record.dtype, record.view, self.place(record.storage.location))
-        found: tensor.Tensor = self.made[key].detach()
-        return found.requires_grad_(record.requires_grad)
+        shared: tensor.Tensor = self.made[key].detach()
+        return shared.requires_grad_(record.requires_grad)
 
 
 def record(storage: Any, offset: Any, shape: Any, strides: Any, requires_grad: Any = False, *rest: Any) -> Record:
@@ -291,14 +291,14 @@ def _of_type(function: object, kind: object, arguments: object, state: object) -
     known = type(function) is StandIn and function.call in (record, _parameter)
     if not known or type(arguments) is not tuple:
         raise TorchFileError("the file has a tensor of an unknown kind")
-    found: Record = function.call(*arguments)  # type: ignore[attr-defined]
-    return found
+    built: Record = function.call(*arguments)  # type: ignore[attr-defined]
+    return built
 
 
 def _ordered(pairs: object = ()) -> collections.OrderedDict[Any, Any]:
-    made: collections.OrderedDict[Any, Any] = collections.OrderedDict()
-    pickled.fill(made, [part for pair in _items(pairs) for part in _pair(pair)])
-    return made
+    ordered: collections.OrderedDict[Any, Any] = collections.OrderedDict()
+    pickled.fill(ordered, [part for pair in _items(pairs) for part in _pair(pair)])
+    return ordered
 
 
 def _counter(counts: dict[Any, int] | None = None) -> collections.Counter[Any]:
@@ -307,21 +307,21 @@ def _counter(counts: dict[Any, int] | None = None) -> collections.Counter[Any]:
     return collections.Counter(counts)
 
 
-def _items(found: object = ()) -> Sequence[Any]:
+def _items(items: object = ()) -> Sequence[Any]:
     """A list or a tuple, for what is made of one."""
-    if type(found) not in (list, tuple):
-        raise TorchFileError(f"the file makes a container of a {type(found).__name__}")
-    return found  # type: ignore[return-value]
+    if type(items) not in (list, tuple):
+        raise TorchFileError(f"the file makes a container of a {type(items).__name__}")
+    return items  # type: ignore[return-value]
 
 
-def _pair(found: object) -> Sequence[Any]:
-    if type(found) not in (list, tuple) or len(found) != 2:  # type: ignore[arg-type]
+def _pair(pair: object) -> Sequence[Any]:
+    if type(pair) not in (list, tuple) or len(pair) != 2:  # type: ignore[arg-type]
         raise TorchFileError("the file has a dict of what are no pairs")
-    return found  # type: ignore[return-value]
+    return pair  # type: ignore[return-value]
 
 
-def _keys(found: object = ()) -> list[Any]:
-    return [pickled.check_key(item) for item in _items(found)]
+def _keys(items: object = ()) -> list[Any]:
+    return [pickled.check_key(item) for item in _items(items)]
 
 
 def _size(sizes: Any = ()) -> Size:

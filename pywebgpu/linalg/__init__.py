@@ -81,17 +81,17 @@ def matrix_norm(
         rows, columns = (axis % A.ndim for axis in dim)
         summed, folded = (columns, rows) if abs(ord) != 1 else (rows, columns)
         sums = A.abs().sum(summed, keepdim=True)
-        found = sums.amax(folded, keepdim=True) if ord > 0 else sums.amin(folded, keepdim=True)
-        return found if keepdim else found.squeeze((rows, columns))
+        norms = sums.amax(folded, keepdim=True) if ord > 0 else sums.amin(folded, keepdim=True)
+        return norms if keepdim else norms.squeeze((rows, columns))
     if ord not in ("nuc", 2, -2):
         raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
     A = A if dtype is None else A.to(dtype)
     rows, columns = (axis % A.ndim for axis in dim)
     values = svdvals(A.movedim((rows, columns), (-2, -1)))
-    found = values.sum(-1) if ord == "nuc" else values.amax(-1) if ord == 2 else values.amin(-1)
+    norms = values.sum(-1) if ord == "nuc" else values.amax(-1) if ord == 2 else values.amin(-1)
     for axis in sorted((rows, columns)) if keepdim else ():
-        found = found.unsqueeze(axis)
-    return found
+        norms = norms.unsqueeze(axis)
+    return norms
 
 
 @writable
@@ -129,16 +129,16 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     parts = list(tensors)
     if len(parts) < 2:
         raise RuntimeError("multi_dot(): expected at least 2 tensors")
-    for at, part in enumerate(parts):
-        is_end = at in (0, len(parts) - 1)
+    for index, part in enumerate(parts):
+        is_end = index in (0, len(parts) - 1)
         if part.ndim != 2 and not (is_end and part.ndim == 1):
             ranks = "1D or 2D" if is_end else "2D"
-            raise ShapeError(f"multi_dot(): tensor {at} must be {ranks} but got {part.ndim}D")
+            raise ShapeError(f"multi_dot(): tensor {index} must be {ranks} but got {part.ndim}D")
     while len(parts) > 1:
         sizes = [part.shape[0] if part.ndim == 2 else 1 for part in parts]
         sizes.append(parts[-1].shape[1] if parts[-1].ndim == 2 else 1)
-        at = max(range(1, len(parts)), key=lambda i: sizes[i])  # The largest inner size goes first.
-        parts[at - 1 : at + 1] = [parts[at - 1].matmul(parts[at])]
+        index = max(range(1, len(parts)), key=lambda i: sizes[i])  # The largest inner size goes first.
+        parts[index - 1 : index + 1] = [parts[index - 1].matmul(parts[index])]
     return called(parts[0], "aten::view") if len(tensors) > 2 else parts[0]
 
 
@@ -175,8 +175,8 @@ def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
 def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     """The lower triangular L of A = L L^H, or its conjugate transpose."""
     factorization.require("linalg.cholesky", A, square=True)
-    found = factorization.run(factorization.Cholesky, A, upper)
-    return found.mH if upper else found
+    factor = factorization.run(factorization.Cholesky, A, upper)
+    return factor.mH if upper else factor
 
 
 @writable
@@ -221,10 +221,10 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
         raise RuntimeError(f"linalg.solve: Incompatible shapes of A and B: {list(A.shape)} and {list(B.shape)}")
     lead = shapes.broadcast(tuple(A.shape[:-2]), tuple(right.shape[:-2]))
     a, b = A.expand(*lead, *A.shape[-2:]), right.expand(*lead, *right.shape[-2:])
-    found = (
+    solution = (
         factorization.run(factorization.Solve, a, b) if left else factorization.run(factorization.Solve, a.mT, b.mT).mT
     )
-    return found.squeeze(-1) if is_vector else found
+    return solution.squeeze(-1) if is_vector else solution
 
 
 @writable
@@ -338,10 +338,10 @@ def matrix_exp(A: Tensor) -> Tensor:
     size = 0.0 if A.is_meta else float(A.detach().abs().sum(-2).amax().item())
     times = max(0, ceil(log2(size / 0.5))) if 0 < size < inf else 0
     scaled: Tensor = A / 2.0**times
-    one = factorization.eye_like(A)
-    total: Tensor = one.expand(A.shape)
+    identity = factorization.eye_like(A)
+    total: Tensor = identity.expand(A.shape)
     for order in range(18 if A.dtype is dtypes.float64 else 10, 0, -1):
-        total = one + scaled @ total / order
+        total = identity + scaled @ total / order
     for _ in range(times):
         total = total @ total
     return total
@@ -369,17 +369,17 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
         rcond = None
     if rcond is not None and driver == "gelsy":
         onto, rank = factorization.host("linalg.lstsq", partial(factorization.leading, rcond=rcond), A)
-        found = pinv(onto @ A) @ (onto @ right)
+        solution = pinv(onto @ A) @ (onto @ right)
     else:
-        found, rank = pinv(A, rcond) @ right, matrix_rank(A, rtol=rcond)
+        solution, rank = pinv(A, rcond) @ right, matrix_rank(A, rtol=rcond)
     none = create.zeros(0, dtype=A.dtype.part or A.dtype, device=A.device)
     values = svdvals(A.detach()) if driver in ("gelsd", "gelss") else none
     rank = none.long() if driver == "gels" else rank.long()
     rest = none
     if A.shape[-2] > A.shape[-1] and driver != "gelsy" and (rank == A.shape[-1]).all():
-        rest = (A @ found - right).abs().square().sum(-2)
-    found = found.squeeze(-1) if is_vector else found
-    return return_types.of("linalg_lstsq", (found, rest, rank, values))
+        rest = (A @ solution - right).abs().square().sum(-2)
+    solution = solution.squeeze(-1) if is_vector else solution
+    return return_types.of("linalg_lstsq", (solution, rest, rank, values))
 
 
 @writable
@@ -449,8 +449,8 @@ _FACTORS |= {name: ("ldl_factors", name) for name in ("ldl_factor", "ldl_factor_
 def __getattr__(name: str) -> Any:
     """Functions of factors and reflections that few programs need; and why others are not here."""
     if name in _FACTORS:
-        file, found = _FACTORS[name]
-        return getattr(import_module(f"pywebgpu.linalg.{file}"), found)
+        file, attribute = _FACTORS[name]
+        return getattr(import_module(f"pywebgpu.linalg.{file}"), attribute)
     return lazy.absent(__name__)(name)
 
 

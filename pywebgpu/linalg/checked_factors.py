@@ -29,17 +29,17 @@ if TYPE_CHECKING:
 def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> tuple[Tensor, ...]:
     """As cholesky, with 0 for each matrix, or the order of its first leading minor that is not positive definite."""
     try:
-        found, info = linalg.cholesky(A, upper=upper), _zeros(A)
+        factor, info = linalg.cholesky(A, upper=upper), _zeros(A)
     except factorization.LinAlgError:
         if check_errors:
             raise
-        given = A.detach().mH if upper else A.detach()
-        begun, order = factorization.host("linalg.cholesky_ex", _begun, given)
+        matrix = A.detach().mH if upper else A.detach()
+        begun, order = factorization.host("linalg.cholesky_ex", _begun, matrix)
         info = order.int()
         has_none = _matrices(info)
         sound = linalg.cholesky(where(has_none, factorization.eye_like(A), A), upper=upper)
-        found = where(has_none, begun.mH if upper else begun, sound)
-    return return_types.of("linalg_cholesky_ex", (found, info))
+        factor = where(has_none, begun.mH if upper else begun, sound)
+    return return_types.of("linalg_cholesky_ex", (factor, info))
 
 
 @named_by_numpy
@@ -48,14 +48,14 @@ def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -
 def inv_ex(A: Tensor, *, check_errors: bool = False) -> tuple[Tensor, ...]:
     """The inverse, with 0 for each matrix, or the number of its first pivot that is 0."""
     try:
-        found, info = linalg.inv(A), _zeros(A)
+        inverse, info = linalg.inv(A), _zeros(A)
     except factorization.LinAlgError:
         if check_errors:
             raise
         info = _pivot(A)
         is_singular = _matrices(info)
-        found = where(is_singular, float("nan"), linalg.inv(where(is_singular, factorization.eye_like(A), A)))
-    return return_types.of("linalg_inv_ex", (found, info))
+        inverse = where(is_singular, float("nan"), linalg.inv(where(is_singular, factorization.eye_like(A), A)))
+    return return_types.of("linalg_inv_ex", (inverse, info))
 
 
 @named_by_numpy
@@ -64,31 +64,31 @@ def inv_ex(A: Tensor, *, check_errors: bool = False) -> tuple[Tensor, ...]:
 def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> tuple[Tensor, ...]:
     """As solve, with 0 for each matrix, or the number of its first pivot that is 0."""
     try:
-        found, info = linalg.solve(A, B, left=left), _zeros(A)
+        solution, info = linalg.solve(A, B, left=left), _zeros(A)
     except factorization.LinAlgError:
         if check_errors:
             raise
         info = _pivot(A)
-        found = linalg.solve(where(_matrices(info), factorization.eye_like(A), A), B, left=left)
-        is_vector = found.ndim == A.ndim - 1
-        found = where((info != 0).unsqueeze(-1) if is_vector else _matrices(info), float("nan"), found)
-    return return_types.of("linalg_solve_ex", (found, info))
+        solution = linalg.solve(where(_matrices(info), factorization.eye_like(A), A), B, left=left)
+        is_vector = solution.ndim == A.ndim - 1
+        solution = where((info != 0).unsqueeze(-1) if is_vector else _matrices(info), float("nan"), solution)
+    return return_types.of("linalg_solve_ex", (solution, info))
 
 
 def _begun(np: ModuleType, a: Array) -> tuple[Array, Array]:
     """Lower factors up to where they end, and the order of the minor that has none, or 0."""
     n = a.shape[-1]
-    found, order = np.tril(a).reshape(-1, n, n), np.zeros(a.shape[:-2]).reshape(-1)
-    for at, x in enumerate(found):
+    lower, order = np.tril(a).reshape(-1, n, n), np.zeros(a.shape[:-2]).reshape(-1)
+    for index, x in enumerate(lower):
         for i in range(n):
             square = (x[i, i] - (abs(x[i, :i]) ** 2).sum()).real
             if not 0 < square < np.inf:
                 x[i, i] = square
-                order[at] = i + 1
+                order[index] = i + 1
                 break
             x[i, i] = square**0.5
             x[i + 1 :, i] = (x[i + 1 :, i] - x[i + 1 :, :i] @ x[i, :i].conj()) / x[i, i]
-    return found.reshape(a.shape), order.reshape(a.shape[:-2])
+    return lower.reshape(a.shape), order.reshape(a.shape[:-2])
 
 
 def _pivot(A: Tensor) -> Tensor:
@@ -97,8 +97,8 @@ def _pivot(A: Tensor) -> Tensor:
 
 def _matrices(info: Tensor) -> Tensor:
     """Whether a matrix has no factors, in the shape of matrices."""
-    found: Tensor = (info != 0).unsqueeze(-1).unsqueeze(-1)
-    return found
+    mask: Tensor = (info != 0).unsqueeze(-1).unsqueeze(-1)
+    return mask
 
 
 def _zeros(A: Tensor) -> Tensor:

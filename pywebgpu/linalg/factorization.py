@@ -60,16 +60,20 @@ def host(name: str, compute: Callable[..., Any], *tensors: Tensor) -> tuple[Tens
     arrays = [_array(np, tensor).astype("complex128" if tensor.is_complex() else "float64") for tensor in tensors]
     try:
         with np.errstate(all="ignore"):
-            found = compute(np, *arrays)
+            result = compute(np, *arrays)
     except np.linalg.LinAlgError as error:
         raise _LinAlgError(f"{name}: {error}") from None
-    parts = found if isinstance(found, tuple | list) else (found,)
-    if _IN_PYODIDE and any(np.isnan(part).any() for part in parts) and not any(np.isnan(one).any() for one in arrays):
+    parts = result if isinstance(result, tuple | list) else (result,)
+    if (
+        _IN_PYODIDE
+        and any(np.isnan(part).any() for part in parts)
+        and not any(np.isnan(array).any() for array in arrays)
+    ):
         # NumPy learns of it by a flag of the processor, which WebAssembly has not, and gives NaN there.
         raise _LinAlgError(f"{name}: a matrix is singular, or not positive definite, or has no such factors")
     names = ("float64", "complex128") if dtypes.float64 in (first.dtype, first.dtype.part) else ("float32", "complex64")
-    made = [np.array(part, dtype=names[np.iscomplexobj(part)]) for part in parts]
-    return tuple([create.tensor(part, device=first.device) for part in made])
+    converted = [np.array(part, dtype=names[np.iscomplexobj(part)]) for part in parts]
+    return tuple([create.tensor(part, device=first.device) for part in converted])
 
 
 def _array(np: ModuleType, tensor: Tensor) -> Array:
@@ -85,10 +89,10 @@ def svd(np: ModuleType, a: Array, *, full_matrices: bool = True, compute_uv: boo
     is_infinite = np.isinf(a).any((-2, -1)) & ~np.isnan(a).any((-2, -1))
     if is_infinite.any():
         a = np.where(is_infinite[..., None, None], 0, a)
-    found = np.linalg.svd(a, full_matrices=full_matrices, compute_uv=compute_uv)
-    for part in found if compute_uv else (found,):
+    factors = np.linalg.svd(a, full_matrices=full_matrices, compute_uv=compute_uv)
+    for part in factors if compute_uv else (factors,):
         part[is_infinite] = np.nan
-    return found
+    return factors
 
 
 def one(name: str, compute: Callable[..., object], *tensors: Tensor) -> Tensor:
@@ -98,14 +102,14 @@ def one(name: str, compute: Callable[..., object], *tensors: Tensor) -> Tensor:
 
 def run(function: type[Function], *args: object) -> Tensor:
     """The only result of a function."""
-    found: Tensor = function.apply(*args)
-    return found
+    result: Tensor = function.apply(*args)
+    return result
 
 
 def run_all(function: type[Function], *args: object) -> tuple[Tensor, ...]:
     """The results of a function."""
-    found: tuple[Tensor, ...] = function.apply(*args)
-    return found
+    results: tuple[Tensor, ...] = function.apply(*args)
+    return results
 
 
 def real(x: Tensor) -> Tensor:
@@ -123,8 +127,8 @@ def leading(np: ModuleType, a: Array, rcond: float) -> tuple[Array, Array]:
     least singular value is not below rcond times its largest."""
     rows, columns = a.shape[-2:]
     onto, ranks = np.zeros((*a.shape[:-2], rows, rows), a.dtype), np.zeros(a.shape[:-2])
-    for at in np.ndindex(*a.shape[:-2]):
-        rest, q, chosen = a[at].copy(), np.zeros((rows, 0), a.dtype), []
+    for index in np.ndindex(*a.shape[:-2]):
+        rest, q, chosen = a[index].copy(), np.zeros((rows, 0), a.dtype), []
         for _ in range(min(rows, columns)):
             lengths = (abs(rest) ** 2).sum(0)
             column = int(lengths.argmax())
@@ -132,12 +136,12 @@ def leading(np: ModuleType, a: Array, rcond: float) -> tuple[Array, Array]:
                 break
             chosen.append(column)
             more = np.hstack([q, rest[:, [column]] / lengths[column] ** 0.5])
-            sizes = svd(np, more.conj().T @ a[at][:, chosen], compute_uv=False)
+            sizes = svd(np, more.conj().T @ a[index][:, chosen], compute_uv=False)
             if len(chosen) > 1 and sizes[0] * rcond > sizes[-1]:
                 break
             q = more
-            rest = a[at] - q @ (q.conj().T @ a[at])
-        onto[at], ranks[at] = q @ q.conj().T, q.shape[1]
+            rest = a[index] - q @ (q.conj().T @ a[index])
+        onto[index], ranks[index] = q @ q.conj().T, q.shape[1]
     return onto, ranks
 
 
@@ -146,9 +150,9 @@ class Solve(Function):
 
     @staticmethod
     def forward(ctx: FunctionCtx, A: Tensor, B: Tensor) -> Tensor | tuple[Tensor, ...]:
-        found = one("linalg.solve", lambda np, a, b: np.linalg.solve(a, b), A, B)
-        ctx.save_for_backward(A, found)
-        return found
+        solution = one("linalg.solve", lambda np, a, b: np.linalg.solve(a, b), A, B)
+        ctx.save_for_backward(A, solution)
+        return solution
 
     @staticmethod
     def backward(ctx: FunctionCtx, g: Tensor) -> Gradients:
@@ -171,10 +175,10 @@ class SolveTriangular(Function):
                 return np.full(b.shape, np.inf)
             return np.linalg.solve(a, b)
 
-        found = one("linalg.solve_triangular", compute, A, B)
-        ctx.save_for_backward(A, found)
+        solution = one("linalg.solve_triangular", compute, A, B)
+        ctx.save_for_backward(A, solution)
         ctx.kind = upper, unit  # type: ignore[attr-defined]  # Users may set any attribute.
-        return found
+        return solution
 
     @staticmethod
     def backward(ctx: FunctionCtx, g: Tensor) -> Gradients:
@@ -192,14 +196,14 @@ class Cholesky(Function):
     @staticmethod
     def forward(ctx: FunctionCtx, A: Tensor, upper: bool) -> Tensor | tuple[Tensor, ...]:
         def compute(np: ModuleType, a: Array) -> Array:
-            found: Array = np.linalg.cholesky(_of_lower(np, a.swapaxes(-1, -2).conj() if upper else a))
-            if np.isnan(found).any():
+            factor: Array = np.linalg.cholesky(_of_lower(np, a.swapaxes(-1, -2).conj() if upper else a))
+            if np.isnan(factor).any():
                 raise np.linalg.LinAlgError("the input is not positive-definite")
-            return found
+            return factor
 
-        found = one("linalg.cholesky", compute, A)
-        ctx.save_for_backward(found)
-        return found
+        factor = one("linalg.cholesky", compute, A)
+        ctx.save_for_backward(factor)
+        return factor
 
     @staticmethod
     def backward(ctx: FunctionCtx, g: Tensor) -> Gradients:
@@ -213,10 +217,10 @@ class Cholesky(Function):
 def _of_lower(np: ModuleType, a: Array) -> Array:
     """The Hermitian matrix of a lower triangle."""
     lower = np.tril(a, -1)
-    found = lower + lower.swapaxes(-1, -2).conj()
-    at = range(a.shape[-1])
-    found[..., at, at] = np.diagonal(a, axis1=-2, axis2=-1).real
-    return found
+    hermitian = lower + lower.swapaxes(-1, -2).conj()
+    diagonal = range(a.shape[-1])
+    hermitian[..., diagonal, diagonal] = np.diagonal(a, axis1=-2, axis2=-1).real
+    return hermitian
 
 
 class Slogdet(Function):
@@ -241,9 +245,9 @@ class Det(Function):
 
     @staticmethod
     def forward(ctx: FunctionCtx, A: Tensor) -> Tensor | tuple[Tensor, ...]:
-        found = one("linalg.det", lambda np, a: np.asarray(np.linalg.det(a)), A)
-        ctx.save_for_backward(A, found)
-        return found
+        determinant = one("linalg.det", lambda np, a: np.asarray(np.linalg.det(a)), A)
+        ctx.save_for_backward(A, determinant)
+        return determinant
 
     @staticmethod
     def backward(ctx: FunctionCtx, g: Tensor) -> Gradients:
@@ -303,9 +307,9 @@ class SVD(Function):
 
     @staticmethod
     def forward(ctx: FunctionCtx, A: Tensor, full: bool) -> Tensor | tuple[Tensor, ...]:
-        found = host("linalg.svd", lambda np, a: tuple(svd(np, a, full_matrices=full)), A)
-        ctx.save_for_backward(*found)
-        return found
+        factors = host("linalg.svd", lambda np, a: tuple(svd(np, a, full_matrices=full)), A)
+        ctx.save_for_backward(*factors)
+        return factors
 
     @staticmethod
     def backward(ctx: FunctionCtx, gU: Tensor, gS: Tensor, gVh: Tensor) -> Gradients:
@@ -314,19 +318,19 @@ class SVD(Function):
         U, Vh, gU, gVh = U[..., :k], Vh[..., :k, :], gU[..., :k], gVh[..., :k, :]
         gV, V = gVh.mH, Vh.mH
         squares = S * S
-        apart = squares.unsqueeze(-2) - squares.unsqueeze(-1) + eye_like(U.mH @ U)
+        gaps = squares.unsqueeze(-2) - squares.unsqueeze(-1) + eye_like(U.mH @ U)
         left, right = U.mH @ gU, V.mH @ gV
         row, column = S.unsqueeze(-2), S.unsqueeze(-1)
         skew = left - left.mH
-        inner = skew / apart * row + column * ((right - right.mH) / apart) + gS.diag_embed()
+        inner = skew / gaps * row + column * ((right - right.mH) / gaps) + gS.diag_embed()
         if inner.is_complex():  # Vectors may turn together: what the values leave free.
             inner = inner + (skew.diagonal(0, -2, -1) / (2 * S)).diag_embed()
-        found = U @ inner @ Vh
+        grad = U @ inner @ Vh
         if U.shape[-2] > k:
-            found = found + (gU - U @ left) / row @ Vh
+            grad = grad + (gU - U @ left) / row @ Vh
         if V.shape[-2] > k:
-            found = found + U @ ((gV - V @ right) / row).mH
-        return found, None
+            grad = grad + U @ ((gV - V @ right) / row).mH
+        return grad, None
 
 
 class SingularValues(Function):
@@ -343,8 +347,8 @@ class SingularValues(Function):
         A, U, _, Vh = ctx.saved_tensors
         if thread_state.grad and (A.requires_grad or g.requires_grad):
             U, _, Vh = run_all(SVD, A, False)  # Its gradient is asked for, too.
-        found: Tensor = (U * g.unsqueeze(-2)) @ Vh
-        return found
+        grad: Tensor = (U * g.unsqueeze(-2)) @ Vh
+        return grad
 
 
 class CholeskySolve(Function):
@@ -353,10 +357,10 @@ class CholeskySolve(Function):
     @staticmethod
     def forward(ctx: FunctionCtx, B: Tensor, L: Tensor, upper: bool) -> Tensor | tuple[Tensor, ...]:
         first = run(SolveTriangular, L.mH if upper else L, B, False, False)
-        found = run(SolveTriangular, L if upper else L.mH, first, True, False)
-        ctx.save_for_backward(L, found)
+        solution = run(SolveTriangular, L if upper else L.mH, first, True, False)
+        ctx.save_for_backward(L, solution)
         ctx.upper = upper  # type: ignore[attr-defined]
-        return found
+        return solution
 
     @staticmethod
     def backward(ctx: FunctionCtx, g: Tensor) -> Gradients:
@@ -373,18 +377,18 @@ class Eigh(Function):
 
     @staticmethod
     def forward(ctx: FunctionCtx, A: Tensor, UPLO: str) -> Tensor | tuple[Tensor, ...]:
-        found = host("linalg.eigh", lambda np, a: tuple(np.linalg.eigh(a, UPLO)), A)
-        ctx.save_for_backward(*found)
-        return found
+        factors = host("linalg.eigh", lambda np, a: tuple(np.linalg.eigh(a, UPLO)), A)
+        ctx.save_for_backward(*factors)
+        return factors
 
     @staticmethod
     def backward(ctx: FunctionCtx, gL: Tensor, gV: Tensor) -> Gradients:
         L, V = ctx.saved_tensors
-        apart = L.unsqueeze(-2) - L.unsqueeze(-1) + eye_like(V)
-        inner = V.mH @ gV / apart
+        gaps = L.unsqueeze(-2) - L.unsqueeze(-1) + eye_like(V)
+        inner = V.mH @ gV / gaps
         inner = inner - inner.diagonal(0, -2, -1).diag_embed() + gL.diag_embed()
-        found = V @ inner @ V.mH
-        return (found + found.mH) / 2, None
+        grad = V @ inner @ V.mH
+        return (grad + grad.mH) / 2, None
 
 
 class Eig(Function):
@@ -397,10 +401,10 @@ class Eig(Function):
                 raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
             return tuple([part.astype("complex128") for part in np.linalg.eig(a)])
 
-        found = host("linalg.eig", compute, A)
-        ctx.save_for_backward(*found)
+        factors = host("linalg.eig", compute, A)
+        ctx.save_for_backward(*factors)
         ctx.is_real = not A.is_complex()  # type: ignore[attr-defined]  # Users may set any attribute.
-        return found
+        return factors
 
     @staticmethod
     def backward(ctx: FunctionCtx, gL: Tensor, gV: Tensor) -> Gradients:
@@ -408,11 +412,11 @@ class Eig(Function):
         inner = V.mH @ gV
         inner = inner - V.mH @ (V * real(inner.diagonal(0, -2, -1)).unsqueeze(-2))
         roots = L.conj()
-        apart = roots.unsqueeze(-2) - roots.unsqueeze(-1) + eye_like(V)
-        inner = inner / apart
+        gaps = roots.unsqueeze(-2) - roots.unsqueeze(-1) + eye_like(V)
+        inner = inner / gaps
         inner = inner - inner.diagonal(0, -2, -1).diag_embed() + gL.diag_embed()
-        found = run(Solve, V.mH, inner @ V.mH)
-        return real(found) if ctx.is_real else found  # type: ignore[attr-defined]
+        grad = run(Solve, V.mH, inner @ V.mH)
+        return real(grad) if ctx.is_real else grad  # type: ignore[attr-defined]
 
 
 class Pinv(Function):
@@ -431,9 +435,9 @@ class Pinv(Function):
             left, right = vh.swapaxes(-1, -2).conj(), u.swapaxes(-1, -2).conj()
             return (left * inverted[..., None, :]) @ right
 
-        found = one("linalg.pinv", compute, A)
-        ctx.save_for_backward(A, found)
-        return found
+        pseudo_inverse = one("linalg.pinv", compute, A)
+        ctx.save_for_backward(A, pseudo_inverse)
+        return pseudo_inverse
 
     @staticmethod
     def backward(ctx: FunctionCtx, g: Tensor) -> Gradients:

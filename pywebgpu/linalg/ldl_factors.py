@@ -32,15 +32,15 @@ class _Factor(Function):
     @staticmethod
     def forward(ctx: FunctionCtx, A: Tensor, hermitian: bool) -> tuple[Tensor, ...]:
         def compute(np: ModuleType, a: Array) -> tuple[Array, ...]:
-            found, pivots, info = np.tril(a), np.zeros(a.shape[:-1]), np.zeros(a.shape[:-2])
-            for at in np.ndindex(info.shape):
-                info[at] = _factor(np, found[at], pivots[at], hermitian)
-            return found, pivots, info
+            factors, pivots, info = np.tril(a), np.zeros(a.shape[:-1]), np.zeros(a.shape[:-2])
+            for index in np.ndindex(info.shape):
+                info[index] = _factor(np, factors[index], pivots[index], hermitian)
+            return factors, pivots, info
 
-        found, pivots, info = factorization.host("linalg.ldl_factor", compute, A)
+        factors, pivots, info = factorization.host("linalg.ldl_factor", compute, A)
         pivots, info = pivots.int(), info.int()
         ctx.mark_non_differentiable(pivots, info)
-        return found, pivots, info
+        return factors, pivots, info
 
     @staticmethod
     def backward(ctx: FunctionCtx, *g: Tensor) -> NoReturn:
@@ -51,10 +51,10 @@ class _Solve(Function):
     @staticmethod
     def forward(ctx: FunctionCtx, LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool) -> Tensor:
         def compute(np: ModuleType, ld: Array, rows: Array, b: Array) -> Array:
-            found: Array = b.copy()
-            for at in np.ndindex(b.shape[:-2]):
-                _solve(np, ld[at], rows[at], found[at], hermitian)
-            return found
+            solution: Array = b.copy()
+            for index in np.ndindex(b.shape[:-2]):
+                _solve(np, ld[index], rows[index], solution[index], hermitian)
+            return solution
 
         return factorization.one("linalg.ldl_solve", compute, LD, pivots, B)
 
@@ -69,10 +69,10 @@ class _Solve(Function):
 def ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = False) -> tuple[Tensor, ...]:
     """L and D of A = L D L^T (or L^H) in one matrix, the exchanges, and the number of the first block that is 0."""
     factorization.require("torch.linalg.ldl_factor_ex", A, square=True)
-    found = factorization.run_all(_Factor, A, hermitian)
-    if check_errors and not found[2].is_meta and bool(found[2].any()):
+    factored = factorization.run_all(_Factor, A, hermitian)
+    if check_errors and not factored[2].is_meta and bool(factored[2].any()):
         raise factorization.LinAlgError("linalg.ldl_factor_ex: a block of D is zero")
-    return return_types.of("linalg_ldl_factor_ex", found)
+    return return_types.of("linalg_ldl_factor_ex", factored)
 
 
 @named_by_numpy
@@ -80,8 +80,8 @@ def ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = Fa
 @by_columns
 def ldl_factor(A: Tensor, *, hermitian: bool = False) -> tuple[Tensor, ...]:
     """As ldl_factor_ex; a block of D that is 0 raises."""
-    found = ldl_factor_ex(A, hermitian=hermitian, check_errors=True)[:2]
-    return return_types.of("linalg_ldl_factor", found)
+    factored = ldl_factor_ex(A, hermitian=hermitian, check_errors=True)[:2]
+    return return_types.of("linalg_ldl_factor", factored)
 
 
 @named_by_numpy
@@ -103,8 +103,8 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False)
         raise RuntimeError(f"torch.linalg.ldl_solve: LD dtype {LD.dtype} does not match b dtype {B.dtype}")
     lead = functions.broadcast_shapes(LD.shape[:-2], B.shape[:-2])
     n = LD.shape[-1]
-    given = LD.expand(*lead, n, n), pivots.expand(*lead, n), B.expand(*lead, *B.shape[-2:])
-    return factorization.run(_Solve, *given, hermitian)
+    expanded = LD.expand(*lead, n, n), pivots.expand(*lead, n), B.expand(*lead, *B.shape[-2:])
+    return factorization.run(_Solve, *expanded, hermitian)
 
 
 def _factor(np: ModuleType, a: Array, pivots: Array, hermitian: bool) -> int:
@@ -140,11 +140,11 @@ def _pivot(a: Array, k: int, np: ModuleType) -> tuple[int, int]:
         return k, 0
     if own >= _GROWTH * largest:
         return k, 1
-    at = k + 1 + int(below.argmax())
-    of_row = max(_size(np, a[at, k:at]).max(initial=0.0), _size(np, a[at + 1 :, at]).max(initial=0.0))
+    row = k + 1 + int(below.argmax())
+    of_row = max(_size(np, a[row, k:row]).max(initial=0.0), _size(np, a[row + 1 :, row]).max(initial=0.0))
     if own >= _GROWTH * largest * (largest / of_row):
         return k, 1
-    return (at, 1) if _size(np, a[at, at]) >= _GROWTH * of_row else (at, 2)
+    return (row, 1) if _size(np, a[row, row]) >= _GROWTH * of_row else (row, 2)
 
 
 def _exchange(a: Array, k: int, kk: int, kp: int, size: int, hermitian: bool) -> None:
@@ -173,12 +173,12 @@ def _eliminate(np: ModuleType, a: Array, k: int, size: int, hermitian: bool) -> 
 
 def _block(a: Array, k: int, size: int, hermitian: bool) -> Array:
     """A block of D, with its upper triangle."""
-    found = a[k : k + size, k : k + size].copy()
+    block = a[k : k + size, k : k + size].copy()
     if size == 2:
-        found[0, 1] = found[1, 0].conj() if hermitian else found[1, 0]
+        block[0, 1] = block[1, 0].conj() if hermitian else block[1, 0]
     if hermitian:
-        found[range(size), range(size)] = found.diagonal().real
-    return found
+        block[range(size), range(size)] = block.diagonal().real
+    return block
 
 
 def _solve(np: ModuleType, ld: Array, pivots: Array, x: Array, hermitian: bool) -> None:

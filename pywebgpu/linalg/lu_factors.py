@@ -31,8 +31,8 @@ def _factor(np: ModuleType, a: Array, *, pivot: bool) -> tuple[Array, Array]:
     m, n = a.shape[-2:]
     k = min(m, n)
     rows = np.zeros((math.prod(a.shape[:-2]), k))
-    found = a.reshape(len(rows), m, n).copy()
-    for x, row in zip(found, rows, strict=True):
+    factors = a.reshape(len(rows), m, n).copy()
+    for x, row in zip(factors, rows, strict=True):
         for i in range(k):
             sizes = np.abs(x[i:, i].real) + np.abs(x[i:, i].imag)  # LAPACK's, which decide for complex numbers
             best = i + int(sizes.argmax()) if pivot else i
@@ -42,22 +42,22 @@ def _factor(np: ModuleType, a: Array, *, pivot: bool) -> tuple[Array, Array]:
             if x[i, i] != 0:
                 x[i + 1 :, i] /= x[i, i]
                 x[i + 1 :, i + 1 :] -= np.outer(x[i + 1 :, i], x[i, i + 1 :])
-    return found.reshape(a.shape), rows.reshape(*a.shape[:-2], k)
+    return factors.reshape(a.shape), rows.reshape(*a.shape[:-2], k)
 
 
 class _LU(Function):
     @staticmethod
     def forward(ctx: FunctionCtx, A: Tensor, pivot: bool) -> tuple[Tensor, ...]:
-        found, rows = factorization.host("linalg.lu_factor", lambda np, a: _factor(np, a, pivot=pivot), A)
+        factors, rows = factorization.host("linalg.lu_factor", lambda np, a: _factor(np, a, pivot=pivot), A)
         pivots = rows.int()
-        ctx.save_for_backward(found, pivots)
+        ctx.save_for_backward(factors, pivots)
         ctx.mark_non_differentiable(pivots)
-        return found, pivots
+        return factors, pivots
 
     @staticmethod
     def backward(ctx: FunctionCtx, g: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
-        found, pivots = ctx.saved_tensors
-        P, L, U = lu_unpack(found, pivots)
+        grad, pivots = ctx.saved_tensors
+        P, L, U = lu_unpack(grad, pivots)
         k = pivots.shape[-1]
         gL, gU = g[..., :k].tril(-1), g[..., :k, :].triu()
         L1, U1 = L[..., :k, :], U[..., :k]
@@ -65,10 +65,10 @@ class _LU(Function):
         upper = gU[..., :k] @ U1.mH - L[..., k:, :].mH @ gL[..., k:, :]
         inner = lower.tril(-1) + upper.triu()
         right = functions.cat([_over(inner, U1), gU[..., k:]], -1)
-        found = _under(L1, right)
+        grad = _under(L1, right)
         if gL.shape[-2] > k:
-            found = functions.cat([found, _over(gL[..., k:, :], U1)], -2)
-        return P @ found, None
+            grad = functions.cat([grad, _over(gL[..., k:, :], U1)], -2)
+        return P @ grad, None
 
 
 def _under(L: Tensor, x: Tensor) -> Tensor:
@@ -86,13 +86,13 @@ def _over(x: Tensor, U: Tensor) -> Tensor:
 @by_columns
 def lu_factor(A: Tensor, *, pivot: bool = True) -> tuple[Tensor, ...]:
     """L below the diagonal and U above in one matrix, and the exchanges of rows. A pivot of 0 is a RuntimeError."""
-    *found, info = lu_factor_ex(A, pivot=pivot)
+    *factors, info = lu_factor_ex(A, pivot=pivot)
     if not info.is_meta and bool(info.any()):
         raise RuntimeError(
             "torch.linalg.lu_factor: a diagonal element of U is zero and using it on lu_solve would result in a "
             "division by zero. To factor nonetheless, call linalg.lu or linalg.lu_factor_ex"
         )
-    return return_types.of("linalg_lu_factor", tuple(found))
+    return return_types.of("linalg_lu_factor", tuple(factors))
 
 
 @outputs.writable("linalg.lu_factor_ex")
@@ -100,23 +100,23 @@ def lu_factor(A: Tensor, *, pivot: bool = True) -> tuple[Tensor, ...]:
 def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> tuple[Tensor, ...]:
     """As lu_factor, with the number of the first pivot that is 0, or 0."""
     factorization.require("linalg.lu_factor", A)
-    found, pivots = factorization.run_all(_LU, A, pivot)
-    zero = found.detach().diagonal(0, -2, -1).eq(0)
+    factors, pivots = factorization.run_all(_LU, A, pivot)
+    zero = factors.detach().diagonal(0, -2, -1).eq(0)
     place = create.arange(1, zero.shape[-1] + 1, device=A.device)
     first = functions.where(zero, place, zero.shape[-1] + 1)
     info = first.amin(-1) if zero.shape[-1] else zero.sum(-1)
     info = functions.where(info > zero.shape[-1], 0, info).int()
     if check_errors and not info.is_meta and bool(info.any()):
         raise factorization.LinAlgError("linalg.lu_factor_ex: a diagonal element of U is zero")
-    return return_types.of("linalg_lu_factor_ex", (found, pivots, info))
+    return return_types.of("linalg_lu_factor_ex", (factors, pivots, info))
 
 
 @outputs.writable("linalg.lu")
 @aten("linalg_lu")
 def triangles(A: Tensor, *, pivot: bool = True) -> tuple[Tensor, ...]:
     """linalg.lu: P, L and U of A = P L U."""
-    found, pivots, _ = lu_factor_ex(A, pivot=pivot)
-    P, L, U = lu_unpack(found, pivots)
+    factors, pivots, _ = lu_factor_ex(A, pivot=pivot)
+    P, L, U = lu_unpack(factors, pivots)
     return return_types.of("linalg_lu", (P if pivot else A.new_empty(0), L, U))
 
 
@@ -139,13 +139,13 @@ def lu_unpack(
 
 def _permutation(pivots: Tensor, m: int, like: Tensor) -> Tensor:
     def compute(np: ModuleType, rows: Array) -> Array:
-        found = np.zeros((math.prod(rows.shape[:-1]), m, m))
-        for x, row in zip(found, rows.reshape(len(found), rows.shape[-1]).astype(int), strict=True):
+        matrices = np.zeros((math.prod(rows.shape[:-1]), m, m))
+        for x, row in zip(matrices, rows.reshape(len(matrices), rows.shape[-1]).astype(int), strict=True):
             order = list(range(m))
             for i, other in enumerate(row):
                 order[i], order[other - 1] = order[other - 1], order[i]
             x[order, range(m)] = 1
-        return found.reshape(*rows.shape[:-1], m, m)
+        return matrices.reshape(*rows.shape[:-1], m, m)
 
     return factorization.one("lu_unpack", compute, pivots).to(like.dtype)
 
@@ -185,19 +185,19 @@ def triangular_solve(
     """torch's old name of linalg.solve_triangular: X, and a copy of A."""
     lead = functions.broadcast_shapes(b.shape[:-2], A.shape[:-2])
     a, right = A.expand(*lead, *A.shape[-2:]), b.expand(*lead, *b.shape[-2:])
-    given = (a.mT, right, not upper) if transpose else (a, right, upper)
-    found = factorization.run(factorization.SolveTriangular, *given, unitriangular), a.clone()
-    return return_types.of("triangular_solve", found)
+    operands = (a.mT, right, not upper) if transpose else (a, right, upper)
+    solution = factorization.run(factorization.SolveTriangular, *operands, unitriangular), a.clone()
+    return return_types.of("triangular_solve", solution)
 
 
 def lu(
     A: Tensor, pivot: bool = True, get_infos: bool = False, out: tuple[Tensor, ...] | None = None
 ) -> tuple[Tensor, ...]:
     """torch's old name of linalg.lu_factor and lu_factor_ex."""
-    found = lu_factor_ex(A, pivot=pivot) if get_infos else lu_factor(A, pivot=pivot)
-    for target, part in zip(out or (), found, strict=out is not None):
+    factors = lu_factor_ex(A, pivot=pivot) if get_infos else lu_factor(A, pivot=pivot)
+    for target, part in zip(out or (), factors, strict=out is not None):
         target.resize_as_(part).copy_(part)
-    return out or found
+    return out or factors
 
 
 # Reflections
@@ -212,8 +212,8 @@ def geqrf(input: Tensor) -> tuple[Tensor, Tensor]:
     def compute(np: ModuleType, a: Array) -> tuple[Array, Array]:
         if not a.size:
             return a, np.zeros((*a.shape[:-2], min(a.shape[-2:])), a.dtype)
-        found, factors = np.linalg.qr(a, mode="raw")
-        return found.swapaxes(-1, -2), factors
+        reflectors, factors = np.linalg.qr(a, mode="raw")
+        return reflectors.swapaxes(-1, -2), factors
 
     factorization.require("geqrf", input)
     return return_types.of("geqrf", factorization.host("geqrf", compute, input))
@@ -259,8 +259,8 @@ def householder_product(A: Tensor, tau: Tensor) -> Tensor:
         )
     if A.dtype is not tau.dtype:
         raise RuntimeError(f"torch.linalg.householder_product: tau dtype {tau.dtype} does not match {A.dtype}")
-    one = create.eye(A.shape[-2], A.shape[-1], dtype=A.dtype, device=A.device)
-    return _reflected(A, tau, one.expand(*A.shape[:-2], *one.shape), transpose=False)
+    identity = create.eye(A.shape[-2], A.shape[-1], dtype=A.dtype, device=A.device)
+    return _reflected(A, tau, identity.expand(*A.shape[:-2], *identity.shape), transpose=False)
 
 
 orgqr = householder_product

@@ -24,9 +24,9 @@ class _Numbered(Module):
         return list(self._modules)[position]
 
     def _renumber(self, modules: Iterable[Any]) -> None:
-        found = list(modules)
+        registered = list(modules)
         self._modules.clear()
-        for position, module in enumerate(found):
+        for position, module in enumerate(registered):
             self._modules[str(position)] = module
 
     def __len__(self) -> int:

@@ -82,9 +82,9 @@ class EmbeddingBag(Module):
             raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
         rows, width = embeddings.shape
         options = (max_norm, norm_type, scale_grad_by_freq, mode, sparse, embeddings, include_last_offset, padding_idx)
-        made = cls(rows, width, *options)
-        made.weight.requires_grad_(not freeze)
-        return made
+        bag = cls(rows, width, *options)
+        bag.weight.requires_grad_(not freeze)
+        return bag
 
     def extra_repr(self) -> str:
         text = f"{self.num_embeddings}, {self.embedding_dim}"

@@ -11,11 +11,11 @@ def factory_kwargs(kwargs: Mapping[str, object] | None) -> dict[str, object]:
 
     Raises: TypeError for others, and for one that is given twice.
     """
-    given = dict(kwargs or {})
-    found = dict(cast(Mapping[str, object], given.pop("factory_kwargs", {})))
-    if given.keys() - set(KNOWN):
-        raise TypeError(f"unexpected kwargs {given.keys() - set(KNOWN)}")
+    options = dict(kwargs or {})
+    factory = dict(cast(Mapping[str, object], options.pop("factory_kwargs", {})))
+    if options.keys() - set(KNOWN):
+        raise TypeError(f"unexpected kwargs {options.keys() - set(KNOWN)}")
     for name in KNOWN:
-        if name in given and name in found:
+        if name in options and name in factory:
             raise TypeError(f"{name} specified twice, in **kwargs and in factory_kwargs")
-    return found | given
+    return factory | options

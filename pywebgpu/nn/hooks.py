@@ -85,14 +85,14 @@ def _older(module: Module, args: tuple[Any, ...], result: object) -> None:
             FutureWarning,
             stacklevel=2,
         )
-    found: Any = result
-    while hooks and not isinstance(found, Tensor):
-        parts = found.values() if isinstance(found, dict) else found[:1]
-        found = next(part for part in parts if isinstance(part, Tensor) or not isinstance(found, dict))
-    if not hooks or found.grad_fn is None:
+    output: Any = result
+    while hooks and not isinstance(output, Tensor):
+        parts = output.values() if isinstance(output, dict) else output[:1]
+        output = next(part for part in parts if isinstance(part, Tensor) or not isinstance(output, dict))
+    if not hooks or output.grad_fn is None:
         return
     for hook in hooks:
-        found.grad_fn.register_hook(lambda grad_input, grad_output, hook=hook: hook(module, grad_input, grad_output))
+        output.grad_fn.register_hook(lambda grad_input, grad_output, hook=hook: hook(module, grad_input, grad_output))
 
 
 def _misread(args: tuple[Any, ...], result: object) -> str:
@@ -157,8 +157,8 @@ class _Watch:
                 f"{type(result)}",
                 stacklevel=2,
             )
-        given = result if isinstance(result, tuple) else (result,)
-        passed = _Passage.through(given, self._left)
+        outputs_ = result if isinstance(result, tuple) else (result,)
+        passed = _Passage.through(outputs_, self._left)
         if passed is None:
             return result
         if not isinstance(result, tuple):
@@ -185,8 +185,8 @@ class _Watch:
     def _without_inputs(self) -> None:
         """No input wants a gradient: hooks run when those of the outputs are there, and can change nothing."""
         for hook in self._hooks:
-            found = hook(self._module, (None,) * self._n_inputs, self._given)
-            if found is not None and not (isinstance(found, tuple) and all(one is None for one in found)):
+            replaced = hook(self._module, (None,) * self._n_inputs, self._given)
+            if replaced is not None and not (isinstance(replaced, tuple) and all(grad is None for grad in replaced)):
                 raise RuntimeError(
                     "Backward hook for Modules where no input requires gradient should always return None or None for "
                     "all gradients."
@@ -219,29 +219,31 @@ class _Passage:
 
     def __init__(self, values: Sequence[Any], seen: Callable[[tuple[Any, ...]], tuple[Any, ...]]) -> None:
         self._seen, self._count = seen, len(values)
-        self._places = [at for at, value in enumerate(values) if isinstance(value, Tensor) and value.requires_grad]
-        self._specs = [values[at]._node.spec for at in self._places]
-        self._wrap = [values[at]._wrap() for at in self._places]
+        self._places = [
+            index for index, value in enumerate(values) if isinstance(value, Tensor) and value.requires_grad
+        ]
+        self._specs = [values[index]._node.spec for index in self._places]
+        self._wrap = [values[index]._wrap() for index in self._places]
 
     @classmethod
     def through(cls, values: Sequence[Any], seen: Callable[[tuple[Any, ...]], tuple[Any, ...]]) -> list[Any] | None:
         """The values with the function behind those that want a gradient; None where none does."""
-        made = cls(values, seen)
-        if not made._places or not grad_mode.is_grad_enabled():
+        passage = cls(values, seen)
+        if not passage._places or not grad_mode.is_grad_enabled():
             return None
-        sources = [values[at]._node for at in made._places]
+        sources = [values[index]._node for index in passage._places]
         passed = list(values)
-        for number, (at, source) in enumerate(zip(made._places, sources, strict=True)):
-            node = _op(history.cut(source), *sources, call=made, index=number, outputs=len(sources))
-            passed[at] = Tensor._new(node, values[at]._storage.device)
+        for number, (index, source) in enumerate(zip(passage._places, sources, strict=True)):
+            node = _op(history.cut(source), *sources, call=passage, index=number, outputs=len(sources))
+            passed[index] = Tensor._new(node, values[index]._storage.device)
         return passed
 
     def backward(self, grads: list[Node | None]) -> Sequence[Node | None]:
-        given: list[Any] = [None] * self._count
-        for at, grad, wrap in zip(self._places, grads, self._wrap, strict=True):
-            given[at] = None if grad is None else wrap(grad)
-        found = self._seen(tuple(given))
-        parts = [found[at] for at in self._places]
+        grads_of_inputs: list[Any] = [None] * self._count
+        for index, grad, wrap in zip(self._places, grads, self._wrap, strict=True):
+            grads_of_inputs[index] = None if grad is None else wrap(grad)
+        replaced = self._seen(tuple(grads_of_inputs))
+        parts = [replaced[index] for index in self._places]
         return [
             pointwise.full(0, spec) if part is None else part._node
             for part, spec in zip(parts, self._specs, strict=True)

@@ -27,9 +27,9 @@ class UninitializedTensorMixin(Tensor):
 
     def materialize(self, shape: Sequence[int], device: DeviceLike = None, dtype: DType | None = None) -> None:
         """Gives it a shape, and any values."""
-        made = create.empty(tuple(shape), device=device or self.device, dtype=dtype or self.dtype)
+        storage = create.empty(tuple(shape), device=device or self.device, dtype=dtype or self.dtype)
         self.__class__ = self.cls_to_become
-        self.data = made
+        self.data = storage
 
     @property
     def shape(self) -> NoReturn:
@@ -98,7 +98,7 @@ class LazyModuleMixin(Module):
     def has_uninitialized_params(self) -> bool:
         """Whether a parameter or buffer has no shape yet."""
         held = itertools.chain(self._parameters.values(), self._buffers.values())
-        return any(isinstance(one, UninitializedTensorMixin) for one in held)
+        return any(isinstance(tensor, UninitializedTensorMixin) for tensor in held)
 
     def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
         super()._save_to_state_dict(destination, prefix, keep_vars)
@@ -141,8 +141,8 @@ class _Lazy(LazyModuleMixin):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if self._size == "num_features":  # PyTorch's lazy norms have both unless told otherwise, also of instances.
-            for at, name in enumerate(("affine", "track_running_stats"), 2):
-                if len(args) <= at:
+            for index, name in enumerate(("affine", "track_running_stats"), 2):
+                if len(args) <= index:
                     kwargs.setdefault(name, True)
         groups = args[5] if len(args) > 5 else kwargs.get("groups", 1)
         super().__init__(groups if self._size == "in_channels" else 1, *args, **kwargs)
@@ -168,10 +168,10 @@ class _Lazy(LazyModuleMixin):
         count = self._count(input)
         setattr(self, self._size, count)
         for name, shape in self._shapes.items():
-            whole = list(shape)
+            full_shape = list(shape)
             if name == "weight" or self._size == "num_features":
-                whole[self._axis] = count // (getattr(self, "groups", 1) if self._axis else 1)
-            getattr(self, name).materialize(whole)
+                full_shape[self._axis] = count // (getattr(self, "groups", 1) if self._axis else 1)
+            getattr(self, name).materialize(full_shape)
         self.reset_parameters()
         del self._shapes, self._is_made
 

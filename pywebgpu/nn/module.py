@@ -173,13 +173,13 @@ class Module(StateDict):
         def moved(tensor: Tensor) -> Tensor:
             if tensor.is_meta and device is not None and devices.device(device).type != "meta":
                 raise NotImplementedError(import_module("pywebgpu.devices.meta").NO_MODULE)
-            found: Tensor = tensor.to(
+            converted: Tensor = tensor.to(
                 device=tensor.device if device is None else device,
                 dtype=dtype if dtype is not None and tensor.dtype.kind is Kind.FLOAT else tensor.dtype,
             )
             if memory_format is not None and tensor.ndim in (4, 5):
-                return found.to(memory_format=memory_format)
-            return found
+                return converted.to(memory_format=memory_format)
+            return converted
 
         return self._apply(moved)
 

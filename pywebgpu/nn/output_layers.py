@@ -98,7 +98,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         cutoffs = list(cutoffs)
         if not cutoffs:
             raise ValueError("cutoffs should be a sequence of length larger than 0")
-        is_sorted = cutoffs == sorted(set(cutoffs)) and all(int(one) == one for one in cutoffs)
+        is_sorted = cutoffs == sorted(set(cutoffs)) and all(int(cutoff) == cutoff for cutoff in cutoffs)
         if not is_sorted or not 0 < cutoffs[0] <= cutoffs[-1] <= n_classes - 1:
             raise ValueError(
                 "cutoffs should be a sequence of unique, positive integers sorted in an increasing order, where each "
@@ -157,8 +157,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         head = functional.log_softmax(self.head(input), 1)
         parts = [head[:, : self.shortlist_size]]
         for number, tail in enumerate(self.tail):
-            at = self.shortlist_size + number
-            parts.append(functional.log_softmax(tail(input), 1) + head[:, at : at + 1])
+            column = self.shortlist_size + number
+            parts.append(functional.log_softmax(tail(input), 1) + head[:, column : column + 1])
         return movement.cat(parts, 1)
 
     def predict(self, input: Tensor) -> Tensor:

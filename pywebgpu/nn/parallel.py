@@ -38,11 +38,13 @@ def gather(outputs: Sequence[Any], target_device: object, dim: int = 0) -> objec
     if first is None:
         return None
     if isinstance(first, dict):
-        if any(len(first) != len(one) for one in outputs):
+        if any(len(first) != len(output) for output in outputs):
             raise ValueError("All dicts must have the same number of keys")
-        return type(first)((key, gather([one[key] for one in outputs], target_device, dim)) for key in first)
+        return type(first)((key, gather([output[key] for output in outputs], target_device, dim)) for key in first)
     if hasattr(first, "dim"):
-        return cat([one.reshape(1) if one.dim() == 0 else one for one in outputs], 0 if first.dim() == 0 else dim)
+        return cat(
+            [output.reshape(1) if output.dim() == 0 else output for output in outputs], 0 if first.dim() == 0 else dim
+        )
     parts = (gather(part, target_device, dim) for part in zip(*outputs, strict=True))
     return type(first)(*parts) if hasattr(first, "_fields") else type(first)(parts)
 
@@ -64,15 +66,19 @@ def parallel_apply(
     """Each module called with its inputs, one after the other."""
     if len(modules) != len(inputs):
         raise AssertionError(f"The number of modules {len(modules)} is not equal to the number of inputs {len(inputs)}")
-    found = []
-    for module, given, options in zip(modules, inputs, kwargs_tup or [{}] * len(modules), strict=True):
-        found.append(module(*(given if isinstance(given, list | tuple) else (given,)), **options))
-    return found
+    outputs = []
+    for module, inputs_of_module, options in zip(modules, inputs, kwargs_tup or [{}] * len(modules), strict=True):
+        outputs.append(
+            module(
+                *(inputs_of_module if isinstance(inputs_of_module, list | tuple) else (inputs_of_module,)), **options
+            )
+        )
+    return outputs
 
 
-def _require_one(found: Sequence[object]) -> None:
-    if len(found) != 1:
-        raise NotImplementedError(f"there is one device: {len(found)} were asked for; use the module itself")
+def _require_one(devices: Sequence[object]) -> None:
+    if len(devices) != 1:
+        raise NotImplementedError(f"there is one device: {len(devices)} were asked for; use the module itself")
 
 
 class DistributedDataParallel(Module):
@@ -97,11 +103,11 @@ class SyncBatchNorm(_BatchNorm):
     def convert_sync_batchnorm(cls, module: Module, process_group: object = None) -> Module:
         """The same model with SyncBatchNorm in place of each batch normalization."""
         if isinstance(module, _BatchNorm) and not isinstance(module, cls):
-            made = cls(module.num_features, module.eps, module.momentum, module.affine, module.track_running_stats)
-            for held, own in ((module._parameters, made._parameters), (module._buffers, made._buffers)):
+            converted = cls(module.num_features, module.eps, module.momentum, module.affine, module.track_running_stats)
+            for held, own in ((module._parameters, converted._parameters), (module._buffers, converted._buffers)):
                 own.update(held)  # type: ignore[arg-type]
-            made.process_group, made.training = process_group, module.training
-            return made
+            converted.process_group, converted.training = process_group, module.training
+            return converted
         for name, child in module.named_children():
             module.add_module(name, cls.convert_sync_batchnorm(child, process_group))
         return module

@@ -28,10 +28,10 @@ class Parameter(Tensor):
     __torch_function__ = staticmethod(dispatch.disabled)
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Self:
-        made: Any = (create.zeros(0) if data is None else data).detach()
-        made.__class__ = cls
-        made.requires_grad_(requires_grad)
-        return made  # type: ignore[no-any-return]
+        parameter: Any = (create.zeros(0) if data is None else data).detach()
+        parameter.__class__ = cls
+        parameter.requires_grad_(requires_grad)
+        return parameter  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
         return "Parameter containing:\n" + super().__repr__()
@@ -56,11 +56,11 @@ class Buffer(Tensor):
     persistent: bool
 
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Self:
-        made: Any = (create.zeros(0) if data is None else data).detach()
-        made.__class__ = cls
-        made.persistent = persistent
-        made.requires_grad_(data is not None and data.requires_grad)
-        return made  # type: ignore[no-any-return]
+        buffer: Any = (create.zeros(0) if data is None else data).detach()
+        buffer.__class__ = cls
+        buffer.persistent = persistent
+        buffer.requires_grad_(data is not None and data.requires_grad)
+        return buffer  # type: ignore[no-any-return]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         if id(self) not in memo:

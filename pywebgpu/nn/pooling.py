@@ -249,9 +249,9 @@ class _MaxUnpool(Module):
 
     def __init__(self, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0) -> None:
         super().__init__()
-        given = (kernel_size, kernel_size if stride is None else stride, padding)
+        options = (kernel_size, kernel_size if stride is None else stride, padding)
         self.kernel_size, self.stride, self.padding = (
-            (one,) * self.rank if isinstance(one, int) else tuple(one) for one in given
+            (option,) * self.rank if isinstance(option, int) else tuple(option) for option in options
         )
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Sequence[int] | None = None) -> Tensor:

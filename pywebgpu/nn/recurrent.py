@@ -52,11 +52,11 @@ class RNNBase(Module):
                 f"num_layers greater than 1, but got dropout={dropout} and num_layers={num_layers}",
                 stacklevel=3,
             )
-        given: tuple[tuple[str, object, type], ...] = (
+        settings: tuple[tuple[str, object, type], ...] = (
             ("bias", bias, bool), ("batch_first", batch_first, bool), ("input_size", input_size, int),
             ("hidden_size", hidden_size, int), ("num_layers", num_layers, int),
         )  # fmt: skip
-        for name, value, kind in given:
+        for name, value, kind in settings:
             if not isinstance(value, kind):
                 raise TypeError(f"{name} should be of type {kind.__name__}, got: {type(value).__name__}")
             if kind is int and value <= 0:  # type: ignore[operator]
@@ -136,15 +136,15 @@ class RNNBase(Module):
             raise RuntimeError(f"input must have 2 dimensions, got {data.ndim}")
         self._check_input(data)
         x = rnn.padded_steps(data, batch_sizes, list(range(batch_sizes[0])), len(batch_sizes))
-        present = [[[at < now] for at in range(batch_sizes[0])] for now in batch_sizes]
+        present = [[[row < now] for row in range(batch_sizes[0])] for now in batch_sizes]
         states = self._states(x, hx, batched=True)
         if hx is not None and packed.sorted_indices is not None:
             states = [state.index_select(1, packed.sorted_indices) for state in states]
         out, final = self._run(x, states, create.tensor(present, device=data.device))
         back = packed.unsorted_indices
         final = final if back is None else [state.index_select(1, back) for state in final]
-        found = rnn.PackedSequence(rnn.packed_steps(out, batch_sizes), *packed[1:])
-        return found, (final[0], final[1]) if self.mode == "LSTM" else final[0]
+        output = rnn.PackedSequence(rnn.packed_steps(out, batch_sizes), *packed[1:])
+        return output, (final[0], final[1]) if self.mode == "LSTM" else final[0]
 
     def _check_input(self, x: Tensor) -> None:
         dtype = getattr(self, self._all_weights[0][0]).dtype
@@ -192,13 +192,13 @@ class RNNBase(Module):
             sizes.append(self.hidden_size)
         if hx is None:
             return [create.zeros(count, n, size, dtype=x.dtype, device=x.device) for size in sizes]
-        given: list[Any] = list(hx) if self.mode == "LSTM" else [hx]
+        states: list[Any] = list(hx) if self.mode == "LSTM" else [hx]
         if not batched:
-            given = [state.unsqueeze(1) for state in given]
-        for state, size in zip(given, sizes, strict=True):
+            states = [state.unsqueeze(1) for state in states]
+        for state, size in zip(states, sizes, strict=True):
             if tuple(state.shape) != (count, n, size):
                 raise RuntimeError(f"Expected hidden size {(count, n, size)}, got {list(state.shape)}")
-        return given
+        return states
 
     def extra_repr(self) -> str:
         text = f"{self.input_size}, {self.hidden_size}"

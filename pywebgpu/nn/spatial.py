@@ -111,9 +111,11 @@ class Upsample(Module):
         )
 
     def extra_repr(self) -> str:
-        given = f"size={self.size}" if self.scale_factor is None else f"scale_factor={float(self.scale_factor)!r}" if (
-            isinstance(self.scale_factor, int | float)) else f"scale_factor={self.scale_factor}"  # fmt: skip
-        return f"{given}, mode={self.mode!r}"
+        scale = self.scale_factor
+        if isinstance(scale, int | float):
+            scale = float(scale)
+        size = f"size={self.size}" if scale is None else f"scale_factor={scale}"
+        return f"{size}, mode={self.mode!r}"
 
 
 class UpsamplingNearest2d(Upsample):

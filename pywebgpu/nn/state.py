@@ -90,8 +90,8 @@ class StateDict(ModuleTree):
         keep_vars: the parameters themselves instead.
         """
         if args:
-            given: tuple[Any, ...] = (*args, *(destination, prefix, keep_vars)[len(args) :])
-            destination, prefix, keep_vars = given
+            arguments: tuple[Any, ...] = (*args, *(destination, prefix, keep_vars)[len(args) :])
+            destination, prefix, keep_vars = arguments
         if destination is None:
             destination = OrderedDict()
             destination._metadata = OrderedDict()  # type: ignore[attr-defined]
@@ -134,12 +134,12 @@ class StateDict(ModuleTree):
         """
         if not isinstance(state_dict, Mapping):
             raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
-        found = OrderedDict(state_dict)
+        copied = OrderedDict(state_dict)
         metadata = getattr(state_dict, "_metadata", None)
         missing: list[str] = []
         unexpected: list[str] = []
         errors: list[str] = []
-        self._load_state_below(found, "", metadata, strict, assign, missing, unexpected, errors)
+        self._load_state_below(copied, "", metadata, strict, assign, missing, unexpected, errors)
         if strict:
             if unexpected:
                 errors.insert(0, f"Unexpected key(s) in state_dict: {_quoted(unexpected)}. ")
@@ -184,8 +184,8 @@ class StateDict(ModuleTree):
     ) -> None:
         """Loads this module's own tensors, without its children. Subclasses override it to read older formats."""
         for with_module, hook in self._hooks_of_kind("_load_state_dict_pre_hooks"):
-            given = (state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
-            hook(self, *given) if with_module else hook(*given)
+            arguments = (state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
+            hook(self, *arguments) if with_module else hook(*arguments)
         assign = local_metadata.get("assign_to_params_buffers", False)
         own = dict(self._persistent_tensors())
         for name, tensor in own.items():

@@ -45,16 +45,16 @@ class _Layer(Module):
         dtype: DType | None = None,
     ) -> None:
         super().__init__()
-        made: dict[str, Any] = {"device": device, "dtype": dtype}
+        factory: dict[str, Any] = {"device": device, "dtype": dtype}
         names = ("self_attn", "multihead_attn")[: self.n_attentions]
         for name in names:
-            setattr(self, name, MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, **made))
-        self.linear1 = Linear(d_model, dim_feedforward, bias, **made)
+            setattr(self, name, MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, **factory))
+        self.linear1 = Linear(d_model, dim_feedforward, bias, **factory)
         self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, bias, **made)
+        self.linear2 = Linear(dim_feedforward, d_model, bias, **factory)
         self.norm_first = norm_first
         for number in range(1, self.n_attentions + 2):
-            setattr(self, f"norm{number}", LayerNorm(d_model, layer_norm_eps, bias=bias, **made))
+            setattr(self, f"norm{number}", LayerNorm(d_model, layer_norm_eps, bias=bias, **factory))
         for number in range(1, self.n_attentions + 2):
             setattr(self, f"dropout{number}", Dropout(dropout))
         self.activation = _activation(activation)
@@ -185,8 +185,8 @@ def _without_padding(x: Tensor, padding: Tensor, *, check: bool) -> Tensor:
     if check:
         is_left = ~(is_padding[:, :-1] & ~is_padding[:, 1:]).any()
         is_padding = is_padding & is_left
-    found: Tensor = x.masked_fill(is_padding.unsqueeze(-1), 0.0)
-    return found
+    cleaned: Tensor = x.masked_fill(is_padding.unsqueeze(-1), 0.0)
+    return cleaned
 
 
 class TransformerDecoder(Module):
@@ -245,19 +245,19 @@ class Transformer(Module):
         dtype: DType | None = None,
     ) -> None:
         super().__init__()
-        made: dict[str, Any] = {"device": device, "dtype": dtype}
-        given = (
+        factory: dict[str, Any] = {"device": device, "dtype": dtype}
+        settings = (
             d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias
         )  # fmt: skip
         self.encoder = custom_encoder or TransformerEncoder(
-            TransformerEncoderLayer(*given, **made),
+            TransformerEncoderLayer(*settings, **factory),
             num_encoder_layers,
-            LayerNorm(d_model, layer_norm_eps, bias=bias, **made),
+            LayerNorm(d_model, layer_norm_eps, bias=bias, **factory),
         )
         self.decoder = custom_decoder or TransformerDecoder(
-            TransformerDecoderLayer(*given, **made),
+            TransformerDecoderLayer(*settings, **factory),
             num_decoder_layers,
-            LayerNorm(d_model, layer_norm_eps, bias=bias, **made),
+            LayerNorm(d_model, layer_norm_eps, bias=bias, **factory),
         )
         for parameter in self.parameters():
             if parameter.ndim > 1:
@@ -306,9 +306,9 @@ class Transformer(Module):
         return create.full((sz, sz), float("-inf"), device=device, dtype=dtype).triu(1)
 
 
-def _activation(given: Activation) -> Callable[[Tensor], Tensor]:
-    if not isinstance(given, str):
-        return given
-    if given not in ("relu", "gelu"):
-        raise RuntimeError(f"activation should be relu/gelu, not {given}")
-    return functional.relu if given == "relu" else functional.gelu
+def _activation(activation: Activation) -> Callable[[Tensor], Tensor]:
+    if not isinstance(activation, str):
+        return activation
+    if activation not in ("relu", "gelu"):
+        raise RuntimeError(f"activation should be relu/gelu, not {activation}")
+    return functional.relu if activation == "relu" else functional.gelu

@@ -35,8 +35,8 @@ def _told(value: object) -> str:
 def _registered(kind: str, module: ModuleTree, name: str, value: T) -> T:
     """The value, or what hooks made of it."""
     for hook in list(registering.get(kind, {}).values()) if registering else ():
-        found: T | None = hook(module, name, value)
-        value = value if found is None else found
+        replacement: T | None = hook(module, name, value)
+        value = value if replacement is None else replacement
     return value
 
 
@@ -62,8 +62,8 @@ class _Hooks:
             return self
         if "_parameters" not in module.__dict__:
             raise AttributeError(self._name)  # __getattr__ says it in full.
-        found: dict[int, Any] = module.__dict__.setdefault(self._name, {})
-        return found
+        hooks: dict[int, Any] = module.__dict__.setdefault(self._name, {})
+        return hooks
 
 
 class ModuleTree:
@@ -149,8 +149,8 @@ class ModuleTree:
         object.__delattr__(self, name)
 
     def __dir__(self) -> list[str]:
-        found = {*super().__dir__(), *self._parameters, *self._buffers, *self._modules}
-        return sorted(name for name in found if not name[:1].isdigit())
+        names = {*super().__dir__(), *self._parameters, *self._buffers, *self._modules}
+        return sorted(name for name in names if not name[:1].isdigit())
 
     def _forget_attribute(self, name: str, keep: object = None) -> None:
         """Takes `name` away from everything but `keep`, which then replaces it in its place."""
@@ -220,14 +220,14 @@ class ModuleTree:
 
     def get_submodule(self, target: str) -> Module:
         """The module at a path like "layers.0.norm". Raises AttributeError when there is none."""
-        found: Any = self
+        current: Any = self
         for name in target.split(".") if target else ():
-            if not hasattr(found, name):
-                raise AttributeError(f"{type(found).__name__} has no attribute `{name}`")
-            found = getattr(found, name)
-            if not isinstance(found, ModuleTree):
+            if not hasattr(current, name):
+                raise AttributeError(f"{type(current).__name__} has no attribute `{name}`")
+            current = getattr(current, name)
+            if not isinstance(current, ModuleTree):
                 raise AttributeError(f"`{name}` is not an nn.Module")
-        return found  # type: ignore[no-any-return]
+        return current  # type: ignore[no-any-return]
 
     def set_submodule(self, target: str, module: Module | None, strict: bool = False) -> None:
         """Puts a module at a path."""
@@ -241,18 +241,18 @@ class ModuleTree:
 
     def get_parameter(self, target: str) -> Parameter:
         """The parameter at a path like "layers.0.weight". Raises AttributeError when there is none."""
-        found = self._object_at_path(target)
-        if not isinstance(found, Parameter):
+        parameter = self._object_at_path(target)
+        if not isinstance(parameter, Parameter):
             raise AttributeError(f"`{target}` is not an nn.Parameter")
-        return found
+        return parameter
 
     def get_buffer(self, target: str) -> Tensor:
         """The buffer at a path. Raises AttributeError when there is none."""
         path, _, name = target.rpartition(".")
-        found = self._object_at_path(target)
+        buffer = self._object_at_path(target)
         if name not in self.get_submodule(path)._buffers:
             raise AttributeError(f"`{target}` is not a buffer")
-        return found  # type: ignore[return-value]
+        return buffer  # type: ignore[return-value]
 
     def _object_at_path(self, target: str) -> object:
         path, _, name = target.rpartition(".")

@@ -27,7 +27,7 @@ class Adafactor(shaped.ShapedRule):
         foreach: bool | None = None,
         maximize: bool = False,
     ) -> None:
-        given = update_rule.options(locals())
+        defaults = update_rule.options(locals())
         if isinstance(lr, tensor.Tensor) and lr.numel() != 1:
             raise ValueError("Tensor lr must be 1-element")
         least: tuple[tuple[str, Any, float], ...] = (
@@ -39,7 +39,7 @@ class Adafactor(shaped.ShapedRule):
                 raise ValueError(f"{title} should be >= {bound} but is: {value}")
         if not beta2_decay <= 0:
             raise ValueError(f"beta2_decay should be <= 0 but is: {beta2_decay}")
-        super().__init__(params, given)
+        super().__init__(params, defaults)
 
     def _start(self, parameter: tensor.Tensor, group: optimizer.Group) -> optimizer.State:
         zeros = update_rule.zeros_like

@@ -30,13 +30,13 @@ class Adam(update_rule.UpdateRule):
         fused: bool | None = None,
         decoupled_weight_decay: bool = False,
     ) -> None:
-        given = update_rule.options(locals())
+        defaults = update_rule.options(locals())
         update_rule.require_not_negative(lr=lr, eps=eps, weight_decay=weight_decay)
         require_betas(betas)
         for title, value in (("lr", lr), ("betas[0]", betas[0]), ("betas[1]", betas[1])):
             if isinstance(value, tensor.Tensor) and foreach and not capturable:
                 raise ValueError(f"{title} as a Tensor is not supported for capturable=False and foreach=True")
-        super().__init__(params, given)
+        super().__init__(params, defaults)
 
     def _start(self, parameter: tensor.Tensor, group: optimizer.Group) -> optimizer.State:
         state = first_moments(parameter)

@@ -27,10 +27,10 @@ class RAdam(update_rule.UpdateRule):
         capturable: bool = False,
         differentiable: bool = False,
     ) -> None:
-        given = update_rule.options(locals())
+        defaults = update_rule.options(locals())
         adam.require_betas(betas)
         update_rule.require_not_negative(lr=lr, eps=eps, weight_decay=weight_decay)
-        super().__init__(params, given)
+        super().__init__(params, defaults)
 
     def _start(self, parameter: tensor.Tensor, group: optimizer.Group) -> optimizer.State:
         return adam.first_moments(parameter)
@@ -47,8 +47,8 @@ class RAdam(update_rule.UpdateRule):
 
         def rectified(length: optimizer.Rate) -> tensor.Tensor:
             ratio = (length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length)
-            found: tensor.Tensor = update * (ratio * correction) ** 0.5 / (square.sqrt() + group["eps"])
-            return found
+            rectified_update: tensor.Tensor = update * (ratio * correction) ** 0.5 / (square.sqrt() + group["eps"])
+            return rectified_update
 
         length = longest - 2 * step * beta2**step / correction
         if isinstance(length, tensor.Tensor):  # of a count on the device
@@ -80,10 +80,10 @@ class NAdam(update_rule.UpdateRule):
         capturable: bool = False,
         differentiable: bool = False,
     ) -> None:
-        given = update_rule.options(locals())
+        defaults = update_rule.options(locals())
         update_rule.require_not_negative(lr=lr, eps=eps, weight_decay=weight_decay, momentum_decay=momentum_decay)
         adam.require_betas(betas)
-        super().__init__(params, given)
+        super().__init__(params, defaults)
 
     def _start(self, parameter: tensor.Tensor, group: optimizer.Group) -> optimizer.State:
         return {"step": 0, "mu_product": 1.0} | adam.first_moments(parameter)
@@ -94,7 +94,7 @@ class NAdam(update_rule.UpdateRule):
         (beta1, beta2), decay, lr = group["betas"], group["momentum_decay"], group["lr"]
         value, gradient = adam.shrunk(parameter, gradient, group)
         step, mean, square = adam.moments(gradient, state, group)
-        now, later = (beta1 * (1 - 0.5 * 0.96 ** (at * decay)) for at in (step, step + 1))
+        now, later = (beta1 * (1 - 0.5 * 0.96 ** (number * decay)) for number in (step, step + 1))
         state["mu_product"] *= now
         product = state["mu_product"]
         direction = gradient * (lr * (1 - now) / (1 - product)) + mean * (lr * later / (1 - product * later))
@@ -121,10 +121,10 @@ class Adamax(update_rule.UpdateRule):
         differentiable: bool = False,
         capturable: bool = False,
     ) -> None:
-        given = update_rule.options(locals())
+        defaults = update_rule.options(locals())
         update_rule.require_not_negative(lr=lr, eps=eps, weight_decay=weight_decay)
         adam.require_betas(betas)
-        super().__init__(params, given)
+        super().__init__(params, defaults)
 
     def _start(self, parameter: tensor.Tensor, group: optimizer.Group) -> optimizer.State:
         zeros = update_rule.zeros_like
@@ -160,13 +160,13 @@ class SparseAdam(update_rule.UpdateRule):
         eps: float = 1e-8,
         maximize: bool = False,
     ) -> None:
-        given = update_rule.options(locals())
+        defaults = update_rule.options(locals())
         update_rule.require_not_negative(lr=lr, eps=eps)
         for title, value in (("learning rate", lr), ("epsilon value", eps)):
             if not isinstance(value, tensor.Tensor) and value == 0:
                 raise ValueError(f"Invalid {title}: {value}")
         adam.require_betas(betas)
-        super().__init__(params, given)
+        super().__init__(params, defaults)
 
     def _kind(self, parameter: tensor.Tensor, state: optimizer.State) -> object:
         return object()  # Which rows were touched is asked of each parameter alone.
@@ -186,14 +186,16 @@ class SparseAdam(update_rule.UpdateRule):
         parameter.copy_((parameter - mean * size / (square.sqrt() + group["eps"])).where(touched, parameter))
 
 
-def _touched(given: tensor.Tensor) -> tuple[tensor.Tensor, tensor.Tensor]:
+def _touched(grad: tensor.Tensor) -> tuple[tensor.Tensor, tensor.Tensor]:
     """A gradient as a dense tensor, and which of its elements it holds."""
-    gradient: Any = given
+    gradient: Any = grad
     if getattr(gradient, "is_sparse", False):
         indices = gradient._indices()
         shape = tuple(gradient.shape)[: len(indices)]
-        found = create.zeros(shape, dtype=dtypes.bool_, device=gradient.device)
-        found[tuple(indices)] = True
-        return gradient.to_dense(), found.reshape(*shape, *[1] * (gradient.dim() - len(shape)))
-    found = gradient != 0
-    return gradient, found.flatten(1).any(1).reshape(-1, *[1] * (gradient.dim() - 1)) if gradient.dim() > 1 else found
+        touched = create.zeros(shape, dtype=dtypes.bool_, device=gradient.device)
+        touched[tuple(indices)] = True
+        return gradient.to_dense(), touched.reshape(*shape, *[1] * (gradient.dim() - len(shape)))
+    touched = gradient != 0
+    return gradient, touched.flatten(1).any(1).reshape(
+        -1, *[1] * (gradient.dim() - 1)
+    ) if gradient.dim() > 1 else touched

@@ -37,10 +37,10 @@ class LBFGS(optimizer.Optimizer):
         history_size: int = 100,
         line_search_fn: str | None = None,
     ) -> None:
-        given = update_rule.options(locals())
+        defaults = update_rule.options(locals())
         update_rule.require_not_negative(lr=lr)
-        given["max_eval"] = max_iter * 5 // 4 if max_eval is None else max_eval
-        super().__init__(params, given)
+        defaults["max_eval"] = max_iter * 5 // 4 if max_eval is None else max_eval
+        super().__init__(params, defaults)
         if len(self.param_groups) != 1:
             raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
 
@@ -121,8 +121,8 @@ class _Search:
         if not dirs:
             scaled: tensor.Tensor = -gradient * scale
             return scaled
-        found: tensor.Tensor = apply(quasi_newton.direction_of, gradient, scale, *dirs, *steps, *ro)
-        return found
+        direction: tensor.Tensor = apply(quasi_newton.direction_of, gradient, scale, *dirs, *steps, *ro)
+        return direction
 
     def _gradient(self) -> tensor.Tensor:
         parts = []
@@ -131,8 +131,8 @@ class _Search:
             parts.append(
                 own.new_zeros(own.numel()) if p.grad is None else update_rule.as_pairs(_dense(p.grad)).reshape(-1)
             )
-        found: tensor.Tensor = functions.cat(parts)
-        return found
+        flat: tensor.Tensor = functions.cat(parts)
+        return flat
 
     def _move(self, direction: tensor.Tensor, size: float) -> None:
         start = 0
@@ -147,10 +147,10 @@ class _Search:
         self.n_evaluations += 1
         self.state["func_evals"] += 1
         gradient = self._gradient()
-        found = [gradient.abs().max(), gradient.dot(gradient if direction is None else direction)]
+        scalars = [gradient.abs().max(), gradient.dot(gradient if direction is None else direction)]
         if isinstance(self.loss, tensor.Tensor):
-            found.append(self.loss.detach().to(gradient).reshape(()))
-        self.steepest, slope, *loss = functions.stack(found).tolist()
+            scalars.append(self.loss.detach().to(gradient).reshape(()))
+        self.steepest, slope, *loss = functions.stack(scalars).tolist()
         return loss[0] if loss else float(self.loss or 0.0), gradient, slope
 
     def _line_search(
@@ -161,21 +161,23 @@ class _Search:
             raise RuntimeError("only 'strong_wolfe' is supported")
         start = [parameter.clone() for parameter in self.params]
 
-        def evaluate(at: float) -> tuple[float, tensor.Tensor, float]:
-            self._move(direction, at)
-            found = self._evaluate(direction)
+        def evaluate(length: float) -> tuple[float, tensor.Tensor, float]:
+            self._move(direction, length)
+            point = self._evaluate(direction)
             for parameter, old in zip(self.params, start, strict=True):
                 parameter.copy_(old)
-            return found
+            return point
 
         most = self.group["max_eval"] - self.n_evaluations
-        at, value, found, _ = strong_wolfe(evaluate, size, (0.0, loss, gradient, slope), reach, most)
-        return value, found, at
+        size_of_step, value, gradient_at_step, _ = strong_wolfe(
+            evaluate, size, (0.0, loss, gradient, slope), reach, most
+        )
+        return value, gradient_at_step, size_of_step
 
 
 def strong_wolfe(
     evaluate: Evaluate,
-    at: float,
+    length: float,
     start: Point,
     reach: float,
     most: int = 25,
@@ -184,18 +186,18 @@ def strong_wolfe(
     curvature: float = 0.9,
     tolerance: float = 1e-9,
 ) -> Point:
-    """A point of a line whose loss fell enough, and whose slope is near enough to 0, from a first guess `at`.
+    """A point of a line whose loss fell enough, and whose slope is near enough to 0, from a first guess `length`.
 
     reach: the largest element of the direction; a smaller change of position than tolerance / reach ends the search.
     """
     _, loss, _, slope = start
-    point, before, n_tries = (at, *evaluate(at)), start, 0
+    point, before, n_tries = (length, *evaluate(length)), start, 0
 
-    def is_high(one: Point) -> bool:
-        return one[1] > loss + sufficient * one[0] * slope
+    def is_high(point: Point) -> bool:
+        return point[1] > loss + sufficient * point[0] * slope
 
-    def is_flat(one: Point) -> bool:
-        return abs(one[3]) <= -curvature * slope
+    def is_flat(point: Point) -> bool:
+        return abs(point[3]) <= -curvature * slope
 
     while n_tries < most:
         if is_high(point) or (n_tries > 1 and point[1] >= before[1]):
@@ -206,10 +208,10 @@ def strong_wolfe(
         if point[3] >= 0:
             bracket = [before, point]
             break
-        at, last = point[0], before[0]
-        bounds = (at + 0.01 * (at - last), at * 10)
-        at = minimum_of_cubic(before, point, bounds)
-        before, point, n_tries = point, (at, *evaluate(at)), n_tries + 1
+        length, last = point[0], before[0]
+        bounds = (length + 0.01 * (length - last), length * 10)
+        length = minimum_of_cubic(before, point, bounds)
+        before, point, n_tries = point, (length, *evaluate(length)), n_tries + 1
     else:
         bracket = [start, point]
     return _zoomed(evaluate, bracket, is_high, is_flat, reach, most - n_tries, tolerance)
@@ -228,21 +230,21 @@ def _zoomed(
     is_stuck = False
     low, high = (0, 1) if bracket[0][1] <= bracket[-1][1] else (1, 0)
     while most > 0:
-        left, right = sorted(one[0] for one in bracket)
+        left, right = sorted(point[0] for point in bracket)
         width = right - left
         if width * reach < tolerance:
             break
-        at = minimum_of_cubic(bracket[0], bracket[1])
+        length = minimum_of_cubic(bracket[0], bracket[1])
         edge = 0.1 * width
-        if min(right - at, at - left) < edge:
-            if is_stuck or at >= right or at <= left:
-                at = right - edge if abs(at - right) < abs(at - left) else left + edge
+        if min(right - length, length - left) < edge:
+            if is_stuck or length >= right or length <= left:
+                length = right - edge if abs(length - right) < abs(length - left) else left + edge
                 is_stuck = False
             else:
                 is_stuck = True
         else:
             is_stuck = False
-        point, most = (at, *evaluate(at)), most - 1
+        point, most = (length, *evaluate(length)), most - 1
         if is_high(point) or point[1] >= bracket[low][1]:
             bracket[high] = point
             low, high = (0, 1) if bracket[0][1] <= bracket[1][1] else (1, 0)
@@ -256,10 +258,10 @@ def _zoomed(
     return bracket[low]
 
 
-def minimum_of_cubic(one: Point, other: Point, bounds: tuple[float, float] | None = None) -> float:
+def minimum_of_cubic(first_point: Point, other: Point, bounds: tuple[float, float] | None = None) -> float:
     """Where the cubic through two points with their slopes is least; the middle of the bounds if it has no minimum."""
-    low, high = bounds or tuple(sorted((one[0], other[0])))
-    first, second = (one, other) if one[0] <= other[0] else (other, one)
+    low, high = bounds or tuple(sorted((first_point[0], other[0])))
+    first, second = (first_point, other) if first_point[0] <= other[0] else (other, first_point)
     (x1, f1, _, g1), (x2, f2, _, g2) = first, second
     inner = g1 + g2 - 3 * (f1 - f2) / (x1 - x2) if x1 != x2 else math.nan
     square = inner * inner - g1 * g2
@@ -267,8 +269,8 @@ def minimum_of_cubic(one: Point, other: Point, bounds: tuple[float, float] | Non
         return (low + high) / 2.0
     root = math.sqrt(square)
     divisor = g2 - g1 + 2 * root
-    found = x2 - (x2 - x1) * ((g2 + root - inner) / divisor) if divisor else math.nan
-    return min(max(found, low), high)
+    minimum = x2 - (x2 - x1) * ((g2 + root - inner) / divisor) if divisor else math.nan
+    return min(max(minimum, low), high)
 
 
 def _dense(gradient: tensor.Tensor) -> tensor.Tensor:

@@ -20,10 +20,10 @@ class Lion(update_rule.UpdateRule):
         *,
         maximize: bool = False,
     ) -> None:
-        given = update_rule.options(locals())
+        defaults = update_rule.options(locals())
         adam.require_betas(betas)
         update_rule.require_not_negative(lr=lr, weight_decay=weight_decay)
-        super().__init__(params, given)
+        super().__init__(params, defaults)
 
     def _start(self, parameter: tensor.Tensor, group: optimizer.Group) -> optimizer.State:
         return {"exp_avg": update_rule.zeros_like(parameter)}

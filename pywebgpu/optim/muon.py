@@ -33,9 +33,9 @@ class Muon(shaped.ShapedRule):
         ns_steps: int = 5,
         adjust_lr_fn: str | None = None,
     ) -> None:
-        given = update_rule.options(locals())
+        defaults = update_rule.options(locals())
         _check_options(lr, momentum, weight_decay, adjust_lr_fn, ns_steps, ns_coefficients)
-        super().__init__(params, given)
+        super().__init__(params, defaults)
 
     def _check_parameter(self, parameter: object) -> None:
         super()._check_parameter(parameter)
@@ -53,11 +53,11 @@ class Muon(shaped.ShapedRule):
         momentum, lr = group["momentum"], group["lr"]
         buffer = state["momentum_buffer"].lerp_(gradient, 1 - momentum)
         update = gradient.lerp(buffer, momentum) if group["nesterov"] else buffer
-        found = orthogonal(update, group["ns_coefficients"], group["ns_steps"], group["eps"])
+        orthogonalized = orthogonal(update, group["ns_coefficients"], group["ns_steps"], group["eps"])
         _, rows, columns = parameter.shape
         is_plain = group["adjust_lr_fn"] != "match_rms_adamw"
         ratio = sqrt(max(1, rows / columns)) if is_plain else 0.2 * sqrt(max(rows, columns))
-        parameter.copy_(parameter * (1 - lr * group["weight_decay"]) - found * (lr * ratio))
+        parameter.copy_(parameter * (1 - lr * group["weight_decay"]) - orthogonalized * (lr * ratio))
 
 
 def _check_options(

@@ -49,17 +49,17 @@ class Options(dict[str, Any]):
         self.update(other)
         return self
 
-    def update(self, *given: Any, **named: Any) -> None:
-        for name, value in dict(*given, **named).items():
+    def update(self, *args: Any, **named: Any) -> None:
+        for name, value in dict(*args, **named).items():
             self[name] = value
 
     def __delitem__(self, name: str) -> None:
         self._note_removal()
         super().__delitem__(name)
 
-    def pop(self, *given: Any) -> Any:
+    def pop(self, *args: Any) -> Any:
         self._note_removal()
-        return super().pop(*given)
+        return super().pop(*args)
 
     def popitem(self) -> tuple[str, Any]:
         self._note_removal()
@@ -91,8 +91,8 @@ class Options(dict[str, Any]):
                 return
             if self._are_read_anew(name, value):  # Betas.
                 capture.note_number(self, name)
-                for at, item in enumerate(value):  # type: ignore[arg-type, var-annotated]
-                    capture.write(f"{name}.{at}", item, partial(self._put, name, at), self)
+                for index, item in enumerate(value):  # type: ignore[arg-type, var-annotated]
+                    capture.write(f"{name}.{index}", item, partial(self._put, name, index), self)
                 return
         if type(value) not in self.KINDS or type(dict.get(self, name)) not in self.KINDS:
             capture_state.changes += 1
@@ -117,9 +117,9 @@ class Options(dict[str, Any]):
             return False
         return all(type(item) is float for item in known) and all(type(item) in (float, FreeFloat) for item in value)
 
-    def _put(self, name: str, at: int, number: float) -> None:
+    def _put(self, name: str, index: int, number: float) -> None:
         items = dict.__getitem__(self, name)
-        dict.__setitem__(self, name, (*items[:at], number, *items[at + 1 :]))
+        dict.__setitem__(self, name, (*items[:index], number, *items[index + 1 :]))
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (dict(self),)
@@ -130,8 +130,8 @@ class Options(dict[str, Any]):
             return capture.read(name, partial(find, name), self, handed=handed)
         if type(value) is tuple and value and all(isinstance(item, float) for item in value):
             capture.note_number(self, name)
-            gets = [lambda at=at: find(name)[at] for at in range(len(value))]
-            return tuple([capture.read(f"{name}.{at}", get, self, handed=handed) for at, get in enumerate(gets)])
+            gets = [lambda index=index: find(name)[index] for index in range(len(value))]
+            return tuple([capture.read(f"{name}.{index}", get, self, handed=handed) for index, get in enumerate(gets)])
         return value
 
     def fixed(self) -> list[tuple[str, Any]]:
@@ -207,11 +207,13 @@ def _groups_guard(optimizer: Optimizer) -> Guard:
 
     def guard() -> str | None:
         now = optimizer.param_groups
-        if len(now) != len(groups) or any(one is not group for one, (group, _, _) in zip(now, groups, strict=True)):
+        if len(now) != len(groups) or any(
+            current is not group for current, (group, _, _) in zip(now, groups, strict=True)
+        ):
             return f"{title} has other parameter groups"
         for group, params, fixed in groups:
-            given = dict.__getitem__(group, "params")
-            if len(given) != len(params) or not all(map(is_, given, params)):
+            listed = dict.__getitem__(group, "params")
+            if len(listed) != len(params) or not all(map(is_, listed, params)):
                 return f"{title} has other parameters"
             name = _changed(group, fixed)
             if name is not None:

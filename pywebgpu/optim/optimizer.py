@@ -73,10 +73,10 @@ class Optimizer:
         self.state: defaultdict[Any, State] = numbers.States()
         self.param_groups: list[Group] = []
         self._make_hooks()
-        given: list[Any] = list(params)
-        if not given:
+        listed: list[Any] = list(params)
+        if not listed:
             raise ValueError("optimizer got an empty parameter list")
-        groups: list[Group] = given if isinstance(given[0], dict) else [{"params": given}]
+        groups: list[Group] = listed if isinstance(listed[0], dict) else [{"params": listed}]
         for group in groups:
             self.add_param_group(group)
 

@@ -27,9 +27,9 @@ class RMSprop(update_rule.UpdateRule):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        given = update_rule.options(locals())
+        defaults = update_rule.options(locals())
         update_rule.require_not_negative(lr=lr, eps=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha)
-        super().__init__(params, given)
+        super().__init__(params, defaults)
 
     def _start(self, parameter: tensor.Tensor, group: optimizer.Group) -> optimizer.State:
         state = {"step": 0, "square_avg": update_rule.zeros_like(parameter)}
@@ -83,7 +83,7 @@ class Adagrad(update_rule.UpdateRule):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        given = update_rule.options(locals())
+        defaults = update_rule.options(locals())
         update_rule.require_not_negative(
             lr=lr,
             lr_decay=lr_decay,
@@ -91,7 +91,7 @@ class Adagrad(update_rule.UpdateRule):
             initial_accumulator_value=initial_accumulator_value,
             eps=eps,
         )
-        super().__init__(params, given)
+        super().__init__(params, defaults)
 
     def _start(self, parameter: tensor.Tensor, group: optimizer.Group) -> optimizer.State:
         value = group["initial_accumulator_value"]
@@ -130,11 +130,11 @@ class Adadelta(update_rule.UpdateRule):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        given = update_rule.options(locals())
+        defaults = update_rule.options(locals())
         update_rule.require_not_negative(lr=lr, eps=eps, weight_decay=weight_decay)
         if not 0.0 <= rho <= 1.0:
             raise ValueError(f"Invalid rho value: {rho}")
-        super().__init__(params, given)
+        super().__init__(params, defaults)
 
     def _start(self, parameter: tensor.Tensor, group: optimizer.Group) -> optimizer.State:
         return {

@@ -23,11 +23,11 @@ class Rprop(update_rule.UpdateRule):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        given = update_rule.options(locals())
+        defaults = update_rule.options(locals())
         update_rule.require_not_negative(lr=lr)
         if not 0.0 < etas[0] < 1.0 < etas[1]:
             raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
-        super().__init__(params, given)
+        super().__init__(params, defaults)
 
     def _start(self, parameter: tensor.Tensor, group: optimizer.Group) -> optimizer.State:
         size = update_rule.filled(parameter, group["lr"])
@@ -66,9 +66,9 @@ class ASGD(update_rule.UpdateRule):
         differentiable: bool = False,
         capturable: bool = False,
     ) -> None:
-        given = update_rule.options(locals())
+        defaults = update_rule.options(locals())
         update_rule.require_not_negative(lr=lr, weight_decay=weight_decay)
-        super().__init__(params, given)
+        super().__init__(params, defaults)
 
     def _start(self, parameter: tensor.Tensor, group: optimizer.Group) -> optimizer.State:
         lr = group["lr"]

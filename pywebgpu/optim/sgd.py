@@ -28,11 +28,11 @@ class SGD(update_rule.UpdateRule):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        given = update_rule.options(locals())
+        defaults = update_rule.options(locals())
         update_rule.require_not_negative(lr=lr, momentum=momentum, weight_decay=weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
-        super().__init__(params, given)
+        super().__init__(params, defaults)
 
     def _start(self, parameter: tensor.Tensor, group: optimizer.Group) -> optimizer.State:
         if group["momentum"] == 0 or group["dampening"] != 0:

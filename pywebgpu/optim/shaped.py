@@ -15,24 +15,24 @@ class ShapedRule(update_rule.UpdateRule):
     _takes_complex = False
 
     def _kind(self, parameter: tensor.Tensor, state: optimizer.State) -> object:
-        found: list[Any] = [tuple(parameter.shape)]
+        shapes: list[Any] = [tuple(parameter.shape)]
         for name, value in dict.items(state):
             if isinstance(value, tensor.Tensor):
                 if not flat_parameters.may_move(value):
                     return object()
-                found.append((name, id(value) if name in grouping.COUNTS else tuple(value.shape), value.dtype))
+                shapes.append((name, id(value) if name in grouping.COUNTS else tuple(value.shape), value.dtype))
             else:
-                found.append((name, value))
-        return tuple(found)
+                shapes.append((name, value))
+        return tuple(shapes)
 
     def _update_together(self, params: list[tensor.Tensor], group: optimizer.Group) -> None:
         shapes = {tuple(parameter.shape) for parameter in params}
         if len(shapes) > 1:  # Another optimizer of the same parameters joined them.
             for shape in sorted(shapes):
-                self._update_together([one for one in params if tuple(one.shape) == shape], group)
+                self._update_together([parameter for parameter in params if tuple(parameter.shape) == shape], group)
             return
-        given: list[Any] = [parameter.grad for parameter in params]
-        gradients = _batch(given, move=flat_parameters.are_new(given))
+        grads: list[Any] = [parameter.grad for parameter in params]
+        gradients = _batch(grads, move=flat_parameters.are_new(grads))
         self._update_batch(_batch(params), gradients, self._states(params, group), group)
 
     def _update_alone(self, parameter: tensor.Tensor, group: optimizer.Group) -> None:

@@ -44,11 +44,11 @@ def _many(average: Average) -> MultiAverage:
     def update(averages: list[tensor.Tensor], values: list[tensor.Tensor], n_averaged: tensor.Tensor) -> None:
         alike = [(str(value.device), value.dtype) for value in values]
         for bundle in flat_parameters.bundles(averages, alike):
-            ours, theirs = ([tensors[at] for at in bundle] for tensors in (averages, values))
-            one, other = ours[0], theirs[0]
+            ours, theirs = ([tensors[index] for index in bundle] for tensors in (averages, values))
+            running, other = ours[0], theirs[0]
             if len(bundle) > 1:
-                one, other = flat_parameters.gather(ours), flat_parameters.gather(theirs, move=False)
-            one.copy_(average(one, other.to(one.device), n_averaged))
+                running, other = flat_parameters.gather(ours), flat_parameters.gather(theirs, move=False)
+            running.copy_(average(running, other.to(running.device), n_averaged))
 
     return update
 
@@ -87,24 +87,24 @@ class AveragedModel(module.Module):
     def update_parameters(self, model: module.Module) -> None:
         """Takes the parameters of a model into the average; the first time they are the average."""
         capture.leave("AveragedModel.update_parameters reads how many models it was shown")
-        ours, theirs = ([one.detach() for one in _tensors(of, self.use_buffers)] for of in (self.module, model))
+        ours, theirs = ([value.detach() for value in _tensors(of, self.use_buffers)] for of in (self.module, model))
         if int(self.n_averaged) == 0:
-            for one, other in zip(ours, theirs, strict=True):
-                one.copy_(other)
+            for own, other in zip(ours, theirs, strict=True):
+                own.copy_(other)
         elif self.avg_fn is not None:
-            for one, other in zip(ours, theirs, strict=True):
-                one.copy_(self.avg_fn(one, other.to(one.device), self.n_averaged.to(one.device)))
+            for own, other in zip(ours, theirs, strict=True):
+                own.copy_(self.avg_fn(own, other.to(own.device), self.n_averaged.to(own.device)))
         else:
             update = self.multi_avg_fn or get_swa_multi_avg_fn()
-            for kind in {(str(one.device), one.dtype): None for one in ours}:
+            for kind in {(str(own.device), own.dtype): None for own in ours}:
                 pairs = [
                     pair for pair in zip(ours, theirs, strict=True) if (str(pair[0].device), pair[0].dtype) == kind
                 ]
-                averages, values = [one for one, _ in pairs], [other.to(one.device) for one, other in pairs]
+                averages, values = [own for own, _ in pairs], [other.to(own.device) for own, other in pairs]
                 update(averages, values, self.n_averaged.to(averages[0].device))
         if not self.use_buffers:
-            for one, other in zip(self.module.buffers(), model.buffers(), strict=True):
-                one.copy_(other)
+            for own, other in zip(self.module.buffers(), model.buffers(), strict=True):
+                own.copy_(other)
         self.n_averaged += 1
 
 
@@ -119,19 +119,19 @@ def update_bn(loader: Iterable[Any], model: module.Module, device: DeviceLike = 
     Of a batch that is a list or tuple, the first element goes through the model.
     """
     momenta = {}
-    for one in model.modules():
-        if isinstance(one, norm._BatchNorm):
-            one.reset_running_stats()
-            momenta[one] = one.momentum
+    for layer in model.modules():
+        if isinstance(layer, norm._BatchNorm):
+            layer.reset_running_stats()
+            momenta[layer] = layer.momentum
     if not momenta:
         return
     was_training = model.training
     model.train()
-    for one in momenta:
-        one.momentum = None
+    for layer in momenta:
+        layer.momentum = None
     for batch in loader:
         first = batch[0] if isinstance(batch, list | tuple) else batch
         model(first if device is None else first.to(device))
-    for one, momentum in momenta.items():
-        one.momentum = momentum
+    for layer, momentum in momenta.items():
+        layer.momentum = momentum
     model.train(was_training)

@@ -45,7 +45,7 @@ class UpdateRule(optimizer.Optimizer):
                 trained = [parameter for parameter in group["params"] if parameter.requires_grad]
                 for bundle in flat_parameters.bundles(trained, [self._kind(parameter, {}) for parameter in trained]):
                     if len(bundle) > 1:
-                        flat_parameters.gather([trained[at] for at in bundle])
+                        flat_parameters.gather([trained[index] for index in bundle])
                         moved = True
         if moved:
             optimizer.submit(parameter for group in self.param_groups for parameter in group["params"])
@@ -57,10 +57,10 @@ class UpdateRule(optimizer.Optimizer):
                 loss = closure()
         with interrupts.held(), grad_mode.set_grad_enabled(bool(self.defaults.get("differentiable"))):
             for number, group in enumerate(self.param_groups):
-                given = [parameter for parameter in group["params"] if parameter.grad is not None]
-                if self.sparse_gradients == "refused" and any(parameter.grad.is_sparse for parameter in given):
+                with_grad = [parameter for parameter in group["params"] if parameter.grad is not None]
+                if self.sparse_gradients == "refused" and any(parameter.grad.is_sparse for parameter in with_grad):
                     raise RuntimeError(f"{type(self).__name__} does not support sparse gradients: SparseAdam does")
-                for params in self._bundles(number, given):
+                for params in self._bundles(number, with_grad):
                     if len(params) > 1:
                         self._update_together(params, group)
                     else:
@@ -92,15 +92,15 @@ class UpdateRule(optimizer.Optimizer):
         if _are_together(params, states):
             return [params]
         kinds = [self._kind(parameter, state) for parameter, state in zip(params, states, strict=True)]
-        return [[params[at] for at in bundle] for bundle in flat_parameters.bundles(params, kinds)]
+        return [[params[index] for index in bundle] for bundle in flat_parameters.bundles(params, kinds)]
 
     def _kind(self, parameter: tensor.Tensor, state: optimizer.State) -> object:
         """What parameters that are updated together have in common."""
         return _kind(state, parameter)
 
     def _update_together(self, params: list[tensor.Tensor], group: optimizer.Group) -> None:
-        given: list[Any] = [parameter.grad for parameter in params]
-        gradients = flat_parameters.gather(given, move=flat_parameters.are_new(given))
+        grads: list[Any] = [parameter.grad for parameter in params]
+        gradients = flat_parameters.gather(grads, move=flat_parameters.are_new(grads))
         states = self._states(params, group)
         before = {name: states[0][name] for name in states[0]}
         for name, value in before.items():
@@ -162,7 +162,7 @@ class UpdateRule(optimizer.Optimizer):
     ) -> None:
         """`_update` that writes to nothing which the history of an earlier step, or of this one, still reads."""
         value = parameter.clone()
-        new = {name: one.clone() if isinstance(one, tensor.Tensor) else one for name, one in state.items()}
+        new = {name: value.clone() if isinstance(value, tensor.Tensor) else value for name, value in state.items()}
         self._update(value, gradient, new, group)
         parameter.copy_(value)
         state.update(new)
@@ -185,9 +185,9 @@ class UpdateRule(optimizer.Optimizer):
             if isinstance(count, tensor.Tensor) and users == len(params):
                 continue
             with capture.paused():
-                made = create.tensor(float(count), dtype=dtypes.float32, device=params[0].device)  # type: ignore[arg-type]
+                counter = create.tensor(float(count), dtype=dtypes.float32, device=params[0].device)  # type: ignore[arg-type]
                 for state in states:
-                    state[name] = made
+                    state[name] = counter
 
     def _keep(self, params: list[tensor.Tensor], states: list[optimizer.State]) -> None:
         for parameter, state in zip(params, states, strict=True):
@@ -241,13 +241,13 @@ def _are_together(params: list[tensor.Tensor], states: list[optimizer.State]) ->
         return False
     first, *others = states
     for name, value in dict.items(first):
-        found: list[Any] = [dict.get(state, name) for state in others]
+        values: list[Any] = [dict.get(state, name) for state in others]
         if isinstance(value, tensor.Tensor):
-            if not all(isinstance(one, tensor.Tensor) for one in found):
+            if not all(isinstance(item, tensor.Tensor) for item in values):
                 return False
-            if not flat_parameters.are_gathered([value, *found]) or not flat_parameters.are_alike(value, params[0]):
+            if not flat_parameters.are_gathered([value, *values]) or not flat_parameters.are_alike(value, params[0]):
                 return False
-        elif type(value) not in _NUMBERS or any(type(one) is not type(value) or one != value for one in found):
+        elif type(value) not in _NUMBERS or any(type(item) is not type(value) or item != value for item in values):
             return False
     return all(len(state) == len(first) for state in others)
 
@@ -278,26 +278,26 @@ def _kind(state: optimizer.State, parameter: tensor.Tensor) -> object:
     """What a state has in common with those of others; something new for a parameter that must be alone."""
     if parameter.is_complex():
         return object()
-    found: list[Any] = []
+    facts: list[Any] = []
     for name, value in dict.items(state):  # As they are: nothing is read anew here.
         if name in grouping.COUNTS and isinstance(value, tensor.Tensor):
-            found.append((name, id(value)))
+            facts.append((name, id(value)))
         elif isinstance(value, tensor.Tensor):
             if not flat_parameters.are_alike(value, parameter):
                 return object()
-            found.append((name, None))
+            facts.append((name, None))
         elif isinstance(value, int | float | None):
-            found.append((name, value))
+            facts.append((name, value))
         else:
             return object()
-    return tuple(found)
+    return tuple(facts)
 
 
 def zeros_like(parameter: tensor.Tensor) -> tensor.Tensor:
     """Zeros that have their buffer at once, so that the step that makes them is the program of all later ones."""
     device = parameter._storage.device
-    made: tensor.Tensor = tensor.Tensor._new(from_data.zeros(parameter.dtype, tuple(parameter.shape), device), device)
-    return made
+    zeros: tensor.Tensor = tensor.Tensor._new(from_data.zeros(parameter.dtype, tuple(parameter.shape), device), device)
+    return zeros
 
 
 def filled(parameter: tensor.Tensor, value: optimizer.Rate) -> tensor.Tensor:
@@ -306,16 +306,16 @@ def filled(parameter: tensor.Tensor, value: optimizer.Rate) -> tensor.Tensor:
         return value.detach().expand(parameter.shape).clone()
     device, shape = parameter._storage.device, tuple(parameter.shape)
     data = from_data.pack([value], parameter.dtype) * parameter.numel()
-    made: tensor.Tensor = tensor.Tensor._new(from_data.from_bytes(data, parameter.dtype, shape, device), device)
-    return made
+    full: tensor.Tensor = tensor.Tensor._new(from_data.from_bytes(data, parameter.dtype, shape, device), device)
+    return full
 
 
 def decayed(parameter: tensor.Tensor, gradient: tensor.Tensor, weight_decay: optimizer.Rate) -> tensor.Tensor:
     """The gradient of the loss plus weight_decay / 2 * |parameter|^2."""
     if not isinstance(weight_decay, tensor.Tensor) and weight_decay == 0:
         return gradient
-    found: tensor.Tensor = gradient + parameter * weight_decay
-    return found
+    total: tensor.Tensor = gradient + parameter * weight_decay
+    return total
 
 
 def debiasing(beta: float, step: int | tensor.Tensor) -> float | tensor.Tensor:
@@ -325,9 +325,9 @@ def debiasing(beta: float, step: int | tensor.Tensor) -> float | tensor.Tensor:
     return 1 - beta**step
 
 
-def options(given: dict[str, Any]) -> optimizer.Group:
+def options(variables: dict[str, Any]) -> optimizer.Group:
     """The options of a rule, from the locals() of its __init__."""
-    return {name: value for name, value in given.items() if name not in ("self", "params", "__class__")}
+    return {name: value for name, value in variables.items() if name not in ("self", "params", "__class__")}
 
 
 def require_not_negative(**options: optimizer.Rate) -> None:

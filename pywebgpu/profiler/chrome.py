@@ -27,22 +27,22 @@ def write(path: str | Path, events: Sequence[Event], samples: Sequence[Sample], 
 def as_data(events: Sequence[Event], samples: Sequence[Sample], metadata: dict[str, Any]) -> dict[str, Any]:
     """{"traceEvents": [...]}, with times in microseconds from the first event."""
     devices = list(dict.fromkeys([event.device for event in events if event.device] + [s.device for s in samples]))
-    process = {"": HOST} | {name: HOST + 1 + at for at, name in enumerate(devices)}
+    process = {"": HOST} | {name: HOST + 1 + details for details, name in enumerate(devices)}
     zero = min([event.start for event in events] + [1e6 * sample.time for sample in samples], default=0.0)
-    found: list[dict[str, Any]] = [
+    index: list[dict[str, Any]] = [
         {"ph": "M", "name": "process_name", "pid": pid, "tid": 0, "args": {"name": name or "host"}}
         for name, pid in process.items()
     ]
     for event in events:
         origin = {name: value for name, value in asdict(event.origin).items() if value}
-        found.append({
+        index.append({
             "ph": "X", "name": event.label, "cat": event.kind, "pid": process[event.device], "tid": 1,
             "ts": round(event.start - zero, 3), "dur": round(event.time, 3), "args": origin | dict(event.details),
         })  # fmt: skip
     for sample in samples:
         held = {"tensors": sample.live_bytes, "inside programs": sample.scratch_bytes}
-        found.append({
+        index.append({
             "ph": "C", "name": "memory", "pid": process[sample.device], "tid": 0,
             "ts": round(1e6 * sample.time - zero, 3), "args": held,
         })  # fmt: skip
-    return {"displayTimeUnit": "ms", "otherData": metadata, "traceEvents": found}
+    return {"displayTimeUnit": "ms", "otherData": metadata, "traceEvents": index}

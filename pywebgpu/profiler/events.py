@@ -78,9 +78,9 @@ def of_device(device: str, timings: Sequence[Timing], plans: Plans) -> list[Even
 def _details(step: Step, program: Program) -> dict[str, Any]:
     """program: that of the plan, whose slots the step names."""
     slots = [program.slots[slot] for slot in (*step.reads, *step.writes)]
-    found: dict[str, Any] = {
+    step_index: dict[str, Any] = {
         "ops": ", ".join(step.work),
         "shapes": [list(slot.spec.shape) for slot in slots if not isinstance(slot.spec, Words)],
         "bytes": sum(slot.nbytes for slot in slots),
     }
-    return found if step.kernel is None else found | {"grid": list(step.kernel.grid)}
+    return step_index if step.kernel is None else step_index | {"grid": list(step.kernel.grid)}

@@ -65,10 +65,10 @@ def schedule(
     length = wait + warmup + active
 
     def action(step: int) -> ProfilerAction:
-        at = step - skip_first + (wait if skip_first_wait else 0)
-        if at < 0 or step < skip_first or (repeat and at // length >= repeat):
+        session = step - skip_first + (wait if skip_first_wait else 0)
+        if session < 0 or step < skip_first or (repeat and session // length >= repeat):
             return ProfilerAction.NONE
-        position = at % length
+        position = session % length
         if position < wait:
             return ProfilerAction.NONE
         if position < wait + warmup:
@@ -83,11 +83,11 @@ def tensorboard_trace_handler(
 ) -> Callable[[profile], None]:
     """An `on_trace_ready` that writes a trace a recording into a folder."""
 
-    def write(found: profile) -> None:
+    def write(messages: profile) -> None:
         folder = Path(dir_name)
         folder.mkdir(parents=True, exist_ok=True)
         name = f"{worker_name or 'pywebgpu'}.{time.time_ns()}.pt.trace.json"
-        found.export_chrome_trace(str(folder / (name + ".gz" if use_gzip else name)))
+        messages.export_chrome_trace(str(folder / (name + ".gz" if use_gzip else name)))
 
     return write
 
@@ -162,10 +162,12 @@ class _Session(TimedPlans):
     def notes(self) -> list[str]:
         """What the reader of a table must know."""
         blind = [device.name for device in self.timed if not device.has_clock and device.name != "null"]
-        found = [f"{name} has no timestamps: its times are of whole programs, by the host's clock" for name in blind]
+        timeline_events = [
+            f"{name} has no timestamps: its times are of whole programs, by the host's clock" for name in blind
+        ]
         if any(device.name == "null" for device in self.timed):
-            found.append("device null computes nothing: its kernels take no time")
-        return found
+            timeline_events.append("device null computes nothing: its kernels take no time")
+        return timeline_events
 
 
 class profile:
@@ -286,13 +288,13 @@ class profile:
     def events(self) -> list[timeline.Event]:
         """Everything that was recorded last, in order of time. Raises RuntimeError where nothing was."""
         session = self._finished()
-        found: list[timeline.Event] = []
+        collected: list[timeline.Event] = []
         if ProfilerActivity.CPU in self.activities:
-            found += timeline.of_host(session.spans)
+            collected += timeline.of_host(session.spans)
         if ProfilerActivity.WEBGPU in self.activities:
             for name, timings in session.timings.items():
-                found += timeline.of_device(name, timings, session)
-        return sorted(found, key=lambda event: event.start)
+                collected += timeline.of_device(name, timings, session)
+        return sorted(collected, key=lambda event: event.start)
 
     def memory_timeline(self) -> list[timeline.Sample]:
         """What the devices held, where `profile_memory` is on."""

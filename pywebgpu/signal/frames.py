@@ -55,9 +55,9 @@ def stft(
     if window is not None or size < n_fft:
         frames = frames.mul(_window(window, n_fft, size, input))
     half = (not is_complex) if onesided is None else onesided
-    found = (fft.rfft if half else fft.fft)(frames, norm="ortho" if normalized else None).transpose(1, 2)
-    found = found.squeeze(0) if input.ndim == 1 else found
-    return complex_numbers.view_as_real(found.contiguous()) if return_complex is False else found
+    spectra = (fft.rfft if half else fft.fft)(frames, norm="ortho" if normalized else None).transpose(1, 2)
+    spectra = spectra.squeeze(0) if input.ndim == 1 else spectra
+    return complex_numbers.view_as_real(spectra.contiguous()) if return_complex is False else spectra
 
 
 def istft(
@@ -89,19 +89,19 @@ def istft(
         signal = fft.irfft(frames if half else frames.narrow(-1, 0, n_fft // 2 + 1), n_fft)
     shape = _window(window, n_fft, size, signal)
     envelope = _added(shape.square().expand(1, rows.shape[2], n_fft), hop)
-    whole = n_fft + hop * (rows.shape[2] - 1)
+    n_samples = n_fft + hop * (rows.shape[2] - 1)
     start = n_fft // 2 if center else 0
-    end = start + length if length is not None else whole - start
-    kept = min(end, whole) - start
+    end = start + length if length is not None else n_samples - start
+    kept = min(end, n_samples) - start
     envelope = envelope.narrow(1, start, kept)
     if capture_state.capture is None:
         least = envelope.abs().min().item()
         if not least > LEAST:
             raise RuntimeError(f"istft: window overlap add min: {least}: a part of the signal is in no window")
-    found = _added(signal.mul(shape), hop).narrow(1, start, kept).div(envelope)
-    if end > whole:
-        found = functional.pad(found, (0, end - whole))
-    return found.squeeze(0) if input.ndim == 2 else found
+    samples = _added(signal.mul(shape), hop).narrow(1, start, kept).div(envelope)
+    if end > n_samples:
+        samples = functional.pad(samples, (0, end - n_samples))
+    return samples.squeeze(0) if input.ndim == 2 else samples
 
 
 def _steps(
@@ -155,9 +155,9 @@ def _added(frames: Tensor, hop: int) -> Tensor:
     if parts * hop > n:
         frames = functional.pad(frames, (0, parts * hop - n))
     total = None
-    for at in range(parts):
-        row = frames.narrow(2, at * hop, hop).reshape(batch, count * hop)
-        row = functional.pad(row, (at * hop, (parts - 1 - at) * hop))
+    for index in range(parts):
+        row = frames.narrow(2, index * hop, hop).reshape(batch, count * hop)
+        row = functional.pad(row, (index * hop, (parts - 1 - index) * hop))
         total = row if total is None else total.add(row)
     assert total is not None
     return total.narrow(1, 0, n + hop * (count - 1))

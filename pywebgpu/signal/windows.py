@@ -70,15 +70,15 @@ def bessel(x: Tensor, beta: float) -> Tensor:
     Each term is over the largest sum, so that none overflows.
     """
     square = x.square().mul(0.25)
-    terms, whole, term = [1.0], 1.0, 1.0
-    while term > 1e-17 * whole:
+    terms, series, term = [1.0], 1.0, 1.0
+    while term > 1e-17 * series:
         term *= (beta / 2) ** 2 / len(terms) ** 2
-        whole += term
+        series += term
         terms.append(term)
     total = x.mul(0)
     for k in range(len(terms) - 1, 0, -1):
         total = total.add(1).mul(square).mul(1.0 / k**2)
-    return total.add(1).mul(1.0 / whole)
+    return total.add(1).mul(1.0 / series)
 
 
 def hamming(M: int, *, sym: bool = True, **options: Unpack[Made]) -> Tensor:

@@ -81,8 +81,8 @@ class SparseTensor(Tensor):
     @property
     def grad(self) -> Tensor | None:
         """The gradient of the values, at their coordinates."""
-        found = self._values().grad
-        return None if found is None else self._like(found)
+        grad = self._values().grad
+        return None if grad is None else self._like(grad)
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
@@ -128,11 +128,11 @@ class SparseTensor(Tensor):
 
     def _flat(self) -> Tensor:
         """The coordinates as positions in the flattened sparse axes."""
-        at = self._indices()
-        found = create.zeros(at.shape[1], dtype=at.dtype, device=at.device)
+        coords = self._indices()
+        positions = create.zeros(coords.shape[1], dtype=coords.dtype, device=coords.device)
         for axis, size in enumerate(self.shape[: self.sparse_dim()]):
-            found = found * size + at[axis]
-        return found
+            positions = positions * size + coords[axis]
+        return positions
 
     def to_dense(self, dtype: DType | None = None, *, masked_grad: bool | None = None) -> Tensor:
         """The whole tensor."""
@@ -154,8 +154,8 @@ class SparseTensor(Tensor):
         for size in reversed(self.shape[: self.sparse_dim()]):
             rows.append(flat % max(size, 1))
             flat = flat.div(max(size, 1), rounding_mode="floor")
-        at = functions.stack(rows[::-1]) if rows else self._indices()[:, : flat.shape[0]]
-        return made(at, summed, self.shape, is_coalesced=True)
+        positions = functions.stack(rows[::-1]) if rows else self._indices()[:, : flat.shape[0]]
+        return made(positions, summed, self.shape, is_coalesced=True)
 
     def _coalesced_(self, coalesced: bool) -> SparseTensor:
         """Says whether each coordinate is there once, in order."""
@@ -171,8 +171,8 @@ class SparseTensor(Tensor):
     def to(self, *args: Any, **options: Any) -> SparseTensor:
         """The same on another device, or in another dtype."""
         values = self._values().to(*args, **options)
-        at = self._indices().to(values.device)
-        return made(at, values, self.shape, is_coalesced=self.is_coalesced())
+        positions = self._indices().to(values.device)
+        return made(positions, values, self.shape, is_coalesced=self.is_coalesced())
 
     def type_as(self, other: TensorBase) -> SparseTensor:
         return self.to(device=other.device, dtype=other.dtype)
@@ -208,10 +208,10 @@ class SparseTensor(Tensor):
         if dim >= count:
             return made(self._indices(), self._values().select(dim - count + 1, index), shape)
         own = self.coalesce()
-        at, is_there = own._indices(), own._indices()[dim] == index % size
+        positions, is_there = own._indices(), own._indices()[dim] == index % size
         if count == 1:
             return own._values()[is_there].sum(0)
-        left = functions.stack([at[axis] for axis in range(count) if axis != dim])
+        left = functions.stack([positions[axis] for axis in range(count) if axis != dim])
         return made(left[:, is_there], own._values()[is_there], shape, is_coalesced=True)
 
     select_copy = select
@@ -273,8 +273,8 @@ class SparseTensor(Tensor):
         a, b = self._as_coo(), other._as_coo()
         right = b._values() if alpha == 1 else b._values() * alpha
         kind = functions.result_type(a._values(), right)
-        at = functions.cat([a._indices(), b._indices()], 1)
-        both = made(at, functions.cat([a._values().to(kind), right.to(kind)]), self.shape)
+        positions = functions.cat([a._indices(), b._indices()], 1)
+        both = made(positions, functions.cat([a._values().to(kind), right.to(kind)]), self.shape)
         return both if self.layout is closed_types.sparse_coo else both.to_sparse(**self._layout_options())
 
     def _layout_options(self) -> dict[str, Any]:
@@ -317,12 +317,12 @@ class SparseTensor(Tensor):
             )
         return self._become(result)
 
-    def _become(self, made: Tensor) -> Self:
+    def _become(self, result: Tensor) -> Self:
         """Is what another is, in place."""
-        if not isinstance(made, SparseTensor):
+        if not isinstance(result, SparseTensor):
             raise NotImplementedError("a sparse tensor cannot become this in place: the result is dense")
         self.__dict__.pop("_dense", None)
-        self.__dict__.update({name: value for name, value in made.__dict__.items() if name != "_dense"})
+        self.__dict__.update({name: value for name, value in result.__dict__.items() if name != "_dense"})
         return self
 
     def _take(self, result: Tensor) -> Self:
@@ -343,8 +343,8 @@ class SparseTensor(Tensor):
 
     def copy_(self, src: Operand, non_blocking: bool = False) -> Self:
         """The coordinates and values of another sparse tensor."""
-        given: Any = src
-        return self._become(given.to(self.dtype) if isinstance(given, SparseTensor) else given)
+        source: Any = src
+        return self._become(source.to(self.dtype) if isinstance(source, SparseTensor) else source)
 
     def resize_as_(self, other: TensorBase) -> Self:
         """Has the shape of another; its coordinates stay."""
@@ -359,10 +359,10 @@ class SparseTensor(Tensor):
 
 def shown(tensor: SparseTensor, parts: dict[str, Tensor]) -> str:
     """The text of a tensor that is made of parts."""
-    told = {"device": tensor.device.type != "cpu" and repr(str(tensor.device)), "size": tuple(tensor.shape)}
-    told |= {"nnz": tensor._nnz(), "dtype": not show.is_usual(tensor.dtype) and tensor.dtype}
-    told |= {"layout": tensor.layout, "requires_grad": tensor.requires_grad}
-    suffixes = [f"{name}={value}" for name, value in told.items() if value is not False]
+    facts = {"device": tensor.device.type != "cpu" and repr(str(tensor.device)), "size": tuple(tensor.shape)}
+    facts |= {"nnz": tensor._nnz(), "dtype": not show.is_usual(tensor.dtype) and tensor.dtype}
+    facts |= {"layout": tensor.layout, "requires_grad": tensor.requires_grad}
+    suffixes = [f"{name}={value}" for name, value in facts.items() if value is not False]
     texts = [show.part(part, f"{name}=tensor(", 7) for name, part in parts.items()]
     is_newline = tensor.layout is closed_types.sparse_coo
     return show.with_suffixes("tensor(" + ",\n       ".join(texts), suffixes, newline=is_newline)
@@ -412,14 +412,14 @@ def of_rows(grad: RowsNode, device: Device) -> SparseTensor:
     """A gradient that is known by its rows."""
     indices, values = [], []
     for rows, held, padding in grad.parts:
-        at, value = Tensor._new(pointwise.copy(rows), device).long(), Tensor._new(held, device)
+        positions, value = Tensor._new(pointwise.copy(rows), device).long(), Tensor._new(held, device)
         if padding is not None and capture_state.capture is None:  # Else they are there, as zeros.
-            kept = at.ne(padding)
-            at, value = at[kept], value[kept]
-        indices.append(at)
+            kept = positions.ne(padding)
+            positions, value = positions[kept], value[kept]
+        indices.append(positions)
         values.append(value)
-    at, value = (parts[0] if len(parts) == 1 else functions.cat(parts) for parts in (indices, values))
-    return made(at.unsqueeze(0), value, grad.spec.shape)
+    positions, value = (parts[0] if len(parts) == 1 else functions.cat(parts) for parts in (indices, values))
+    return made(positions.unsqueeze(0), value, grad.spec.shape)
 
 
 def sparse_coo_tensor(
@@ -446,23 +446,23 @@ def sparse_coo_tensor(
     held = held.detach() if requires_grad else held
     if used.overrides is None:
         dispatch.start()  # From now on functions ask what they do with sparse tensors.
-    at = (indices if isinstance(indices, Tensor) else create.tensor(indices, dtype=dtypes.int64)).to(held.device)
-    if at.ndim == 1:
-        at = at.unsqueeze(0)
-    if at.ndim != 2 or at.shape[1] != held.shape[0]:
+    positions = (indices if isinstance(indices, Tensor) else create.tensor(indices, dtype=dtypes.int64)).to(held.device)
+    if positions.ndim == 1:
+        positions = positions.unsqueeze(0)
+    if positions.ndim != 2 or positions.shape[1] != held.shape[0]:
         raise ShapeError(
-            f"number of dimensions must be sparse_dim ({at.shape[0]}) + dense_dim, and indices and values must have "
-            f"same nnz, but got nnz from indices: {at.shape[-1]}, nnz from values: {held.shape[0]}"
+            f"number of dimensions must be sparse_dim ({positions.shape[0]}) + dense_dim, and indices and values must "
+            f"have same nnz, but got nnz from indices: {positions.shape[-1]}, nnz from values: {held.shape[0]}"
         )
     if size is None:
-        size = (*(int(n) + 1 for n in at.amax(1).tolist()), *held.shape[1:])
-    if len(size) != at.shape[0] + held.ndim - 1:
+        size = (*(int(n) + 1 for n in positions.amax(1).tolist()), *held.shape[1:])
+    if len(size) != positions.shape[0] + held.ndim - 1:
         raise ShapeError(
             f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(size)}, sparse_dim = "
-            f"{at.shape[0]}, dense_dim = {held.ndim - 1}"
+            f"{positions.shape[0]}, dense_dim = {held.ndim - 1}"
         )
-    invariants.check_coordinates(at, size, check_invariants)
-    result = made(at.to(dtypes.int64), held, tuple(size), is_coalesced=bool(is_coalesced))
+    invariants.check_coordinates(positions, size, check_invariants)
+    result = made(positions.to(dtypes.int64), held, tuple(size), is_coalesced=bool(is_coalesced))
     return result.requires_grad_() if requires_grad else result
 
 
@@ -481,8 +481,8 @@ def coordinates(tensor: Tensor, count: int) -> SparseTensor:
     mask = tensor != 0
     if count < tensor.ndim:
         mask = mask.flatten(count).any(-1)
-    at = mask.nonzero().t()
-    return made(at, tensor[tuple(at)] if count else tensor[mask], tensor.shape, is_coalesced=True)
+    positions = mask.nonzero().t()
+    return made(positions, tensor[tuple(positions)] if count else tensor[mask], tensor.shape, is_coalesced=True)
 
 
 def sparse_mask(tensor: Tensor, mask: Tensor) -> SparseTensor:
@@ -499,8 +499,8 @@ def sparse_mask(tensor: Tensor, mask: Tensor) -> SparseTensor:
 
 def _picked(dense: Tensor, places: SparseTensor) -> Tensor:
     """What a dense tensor has at the coordinates of a sparse one, in the shape of its values."""
-    at, shape = places._as_coo()._indices(), places._values().shape
-    return dense[tuple(at)].reshape(shape) if at.shape[0] else dense.expand(shape)
+    positions, shape = places._as_coo()._indices(), places._values().shape
+    return dense[tuple(positions)].reshape(shape) if positions.shape[0] else dense.expand(shape)
 
 
 def _axes(dim: Axes, ndim: int) -> list[int]:
@@ -549,9 +549,11 @@ def sum(input: SparseTensor, dim: Axes = None, dtype: DType | None = None, *, ke
     if not kept:
         total = held.sum(0, dtype=dtype)
         return to_sparse(total.reshape(shape), count) if keepdim else total
-    at = coo._indices()
+    positions = coo._indices()
     rows = [
-        at[axis] if axis in kept else create.zeros_like(at[axis]) for axis in range(count) if keepdim or axis in kept
+        positions[axis] if axis in kept else create.zeros_like(positions[axis])
+        for axis in range(count)
+        if keepdim or axis in kept
     ]
     result = made(functions.stack(rows), held, shape).coalesce()
     return result if input.layout is closed_types.sparse_coo else result.to_sparse(**input._layout_options())

@@ -88,8 +88,8 @@ class SparseCompressed(SparseTensor):
             return self.compressed
         if name == self.kind.plain:
             return self.plain
-        way = "row" if name in ("crow_indices", "col_indices") else "column"
-        raise RuntimeError(f"{name} expected sparse {way} compressed tensor layout but got {self.kind.title}")
+        axis_name = "row" if name in ("crow_indices", "col_indices") else "column"
+        raise RuntimeError(f"{name} expected sparse {axis_name} compressed tensor layout but got {self.kind.title}")
 
     def crow_indices(self) -> Tensor:
         return self._named("crow_indices")
@@ -158,8 +158,8 @@ class SparseCompressed(SparseTensor):
         for size in reversed(batch):
             leading.append(parts[0] % max(size, 1))
             parts[0] = parts[0].div(max(size, 1), rounding_mode="floor")
-        at = functions.stack([*leading[::-1], *parts[1:]])
-        return made(at, values, self.shape, is_coalesced=self.layout is closed_types.sparse_csr)
+        positions = functions.stack([*leading[::-1], *parts[1:]])
+        return made(positions, values, self.shape, is_coalesced=self.layout is closed_types.sparse_csr)
 
     def to_dense(self, dtype: DType | None = None, *, masked_grad: bool | None = None) -> Tensor:
         return self._as_coo().to_dense(dtype)
@@ -293,17 +293,17 @@ def of_coordinates(
 ) -> SparseCompressed:
     """Coordinates as one of KINDS; sparse axes before the last two are batches, each of as many values."""
     coo, kind = coo.coalesce(), KINDS[layout]
-    at, values, count = coo._indices(), coo._values(), coo.sparse_dim()
+    positions, values, count = coo._indices(), coo._values(), coo.sparse_dim()
     batch, (n_rows, n_columns), dense = (
         tuple(coo.shape[: count - 2]),
         tuple(coo.shape[count - 2 : count]),
         tuple(coo.shape[count:]),
     )
     height, width = _blocks(kind, blocksize, n_rows, n_columns)
-    number = create.zeros(at.shape[1], dtype=dtypes.int64, device=at.device)
+    number = create.zeros(positions.shape[1], dtype=dtypes.int64, device=positions.device)
     for axis, size in enumerate(batch):
-        number = number * size + at[axis]
-    rows, columns = at[-2].div(height, rounding_mode="floor"), at[-1].div(width, rounding_mode="floor")
+        number = number * size + positions[axis]
+    rows, columns = positions[-2].div(height, rounding_mode="floor"), positions[-1].div(width, rounding_mode="floor")
     outer, inner, n_outer, n_inner = (
         (rows, columns, n_rows // height, n_columns // width)
         if kind.by_rows
@@ -311,9 +311,9 @@ def of_coordinates(
     )
     key = (number * n_outer + outer) * n_inner + inner
     if kind.blocks:
-        key, which = key.unique(return_inverse=True)
+        key, block_index = key.unique(return_inverse=True)
         blocks = values.new_zeros((key.shape[0], height, width, *dense))
-        values = blocks.index_put((which, at[-2] % height, at[-1] % width), values)
+        values = blocks.index_put((block_index, positions[-2] % height, positions[-1] % width), values)
     elif not kind.by_rows:
         order = key.argsort()
         key, values = key[order], values[order]
@@ -459,8 +459,8 @@ def sparse_compressed_tensor(
     held = values if isinstance(values, Tensor) else create.tensor(values, device=device)
     held = held.to(device=device or held.device, dtype=dtype or held.dtype)
     begins, along = (
-        given if isinstance(given, Tensor) else create.tensor(given, dtype=dtypes.int64)
-        for given in (compressed_indices, plain_indices)
+        numbers if isinstance(numbers, Tensor) else create.tensor(numbers, dtype=dtypes.int64)
+        for numbers in (compressed_indices, plain_indices)
     )
     begins, along = begins.to(held.device), along.to(held.device)
     kind, count = KINDS[layout], begins.ndim - 1
@@ -501,9 +501,9 @@ def sparse_bsc_tensor(ccol_indices: object, row_indices: object, values: object,
 
 
 def _of_layout(layout: Any, options: dict[str, Any]) -> Any:
-    given = options.setdefault("layout", layout) or layout
-    if given is not layout:
-        raise RuntimeError(f"{str(layout).rpartition('.')[2]}_tensor: expected layout {layout} but got {given}")
+    requested = options.setdefault("layout", layout) or layout
+    if requested is not layout:
+        raise RuntimeError(f"{str(layout).rpartition('.')[2]}_tensor: expected layout {layout} but got {requested}")
     return sparse_compressed_tensor
 
 
@@ -552,8 +552,8 @@ _validate_sparse_bsc_tensor_args, _sparse_bsc_tensor_unsafe = _for_layout(closed
 def empty(layout: Any, shape: Sequence[int], dtype: DType, device: DeviceLike) -> SparseTensor:
     """A tensor of a layout that has no values. Raises RuntimeError for blocks, whose shape nobody said."""
     if layout is closed_types.sparse_coo:
-        at = create.zeros(len(shape), 0, dtype=dtypes.int64, device=device)
-        return made(at, create.zeros(0, dtype=dtype, device=device), shape, is_coalesced=True)
+        positions = create.zeros(len(shape), 0, dtype=dtypes.int64, device=device)
+        return made(positions, create.zeros(0, dtype=dtype, device=device), shape, is_coalesced=True)
     return _empty(layout, shape, dtype, device, (), 0)
 
 
@@ -590,19 +590,19 @@ def cleared(source: SparseTensor, layout: Any, dtype: DType, device: DeviceLike)
     n_dense = source.dense_dim()
     if layout is closed_types.sparse_coo:
         count = source.ndim - n_dense
-        at = create.zeros(count, 0, dtype=dtypes.int64, device=device)
+        positions = create.zeros(count, 0, dtype=dtypes.int64, device=device)
         values = create.zeros(0, *source.shape[count:], dtype=dtype, device=device)
-        return made(at, values, source.shape, is_coalesced=True)
+        return made(positions, values, source.shape, is_coalesced=True)
     is_blocks = isinstance(source, SparseCompressed) and source.kind.blocks and KINDS[layout].blocks
     block = source.blocksize if is_blocks else ()  # type: ignore[attr-defined]
     return _empty(layout, source.shape, dtype, device, block, n_dense)
 
 
-def _refusing(name: str, way: str) -> Any:
+def _refusing(name: str, axis_name: str) -> Any:
     def refuse(tensor: Tensor) -> Tensor:
         if isinstance(tensor, SparseCompressed):  # Called by the class of all tensors.
             return getattr(tensor, name)()  # type: ignore[no-any-return]
-        raise RuntimeError(f"{name} expected sparse {way} compressed tensor layout but got {title(tensor)}")
+        raise RuntimeError(f"{name} expected sparse {axis_name} compressed tensor layout but got {title(tensor)}")
 
     refuse.__name__ = refuse.__qualname__ = name
     return refuse

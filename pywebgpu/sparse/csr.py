@@ -13,10 +13,10 @@ def reduced(rows: SparseTensor, dense: Tensor, reduce: str) -> Tensor:
     if reduce not in ("sum", "mean", "amax", "amin"):
         raise RuntimeError(f"reduce argument must be either sum, mean, amax or amin, got {reduce}")
     coo = rows._as_coo()
-    at, columns = coo._indices()
+    rows_of_values, columns = coo._indices()
     parts = coo._values().unsqueeze(1) * dense.index_select(0, columns)
     zeros = parts.new_zeros(rows.shape[0], dense.shape[1])
-    index = at.unsqueeze(1).expand(parts.shape)
+    index = rows_of_values.unsqueeze(1).expand(parts.shape)
     return zeros.scatter_reduce(0, index, parts, reduce, include_self=False)
 
 
@@ -26,8 +26,8 @@ def sampled_addmm(
     """alpha mat1 @ mat2 + beta input, at the places of `input` alone."""
     if not isinstance(input, SparseCompressed) or input.layout is not closed_types.sparse_csr:
         raise RuntimeError("sampled_addmm: Expected self to have layout sparse_csr")
-    at = input._as_coo()._indices()
-    left, right = mat1[tuple(at[:-1])], mat2.transpose(-2, -1)[(*at[:-2], at[-1])]
+    positions = input._as_coo()._indices()
+    left, right = mat1[tuple(positions[:-1])], mat2.transpose(-2, -1)[(*positions[:-2], positions[-1])]
     products = (left * right).sum(-1).reshape(input._values().shape)
     result = input._like(beta * input._values() + alpha * products)
     return result if out is None else out._become(result)

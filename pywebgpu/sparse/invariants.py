@@ -43,7 +43,9 @@ class check_sparse_tensor_invariants:
             raise RuntimeError("This context manager instance is already activated: nest another one")
         self.saved_state, _checked[0] = _checked[0], self.state
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         _checked[0], self.saved_state = bool(self.saved_state), None
 
     def __call__(self, function: F) -> F:

@@ -30,8 +30,8 @@ _SHARED |= {surface.special: surface.names.split()[0] for surface in _RECORDS.va
 
 
 def _shared(name: str) -> Any:
-    found = _SHARED.get(name)
-    return None if found is None else getattr(import_module("pywebgpu"), found)
+    shared_name = _SHARED.get(name)
+    return None if shared_name is None else getattr(import_module("pywebgpu"), shared_name)
 
 
 __getattr__, __dir__, __all__ = _names(__name__, _NAMES, _shared)

@@ -79,11 +79,11 @@ AIRY_SIN = (
 MIDDLE, MOST = 2.1, 1 / (2 / 3 * 2.1**1.5)
 
 
-def _in_float64(name: str, x: Tensor, *given: int) -> Tensor | None:
+def _in_float64(name: str, x: Tensor, *degrees: int) -> Tensor | None:
     """A function of a tensor of float64; None of others."""
     if x.dtype is not dtypes.float64:
         return None
-    result: Tensor = getattr(import_module("pywebgpu.special.doubles"), name)(x, *given)
+    result: Tensor = getattr(import_module("pywebgpu.special.doubles"), name)(x, *degrees)
     return result
 
 

@@ -331,9 +331,9 @@ def airy_ai(x: Tensor) -> Tensor:
 
 def ndtri(p: Tensor) -> Tensor:
     """Below which x a share p of a normal distribution lies."""
-    apart = p - 0.5
-    square = apart.clamp(EDGE - 0.5, 0.5 - EDGE).square()
-    middle = (apart + apart * square * _ratio(square, NDTRI)) * sqrt(2 * pi)
+    centred = p - 0.5
+    square = centred.clamp(EDGE - 0.5, 0.5 - EDGE).square()
+    middle = (centred + centred * square * _ratio(square, NDTRI)) * sqrt(2 * pi)
     is_high = p > 1 - EDGE
     least = where(is_high, 1 - p, p).clamp(5e-324, EDGE)
     x = (-2 * least.log()).sqrt()

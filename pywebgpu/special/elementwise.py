@@ -42,21 +42,21 @@ def tensor_of(name: str, value: Any) -> Any:
 
 def real(*operands: Any) -> tuple[list[Any], dtypes.DType]:
     """Tensors and numbers as tensors of the dtype to compute in, broadcast; and the dtype of the result."""
-    given: list[Any] = list(operands)
-    if not any(isinstance(item, TensorBase) for item in given):
-        raise TypeError(f"one of the arguments must be Tensor, not {type(given[0]).__name__}")
-    first: Any = next(item for item in given if isinstance(item, TensorBase))
-    dtype = given[0].dtype if len(given) == 1 else functions.result_type(*given)
+    items: list[Any] = list(operands)
+    if not any(isinstance(item, TensorBase) for item in items):
+        raise TypeError(f"one of the arguments must be Tensor, not {type(items[0]).__name__}")
+    first: Any = next(item for item in items if isinstance(item, TensorBase))
+    dtype = items[0].dtype if len(items) == 1 else functions.result_type(*items)
     dtype = dtype if dtype.kind is Kind.FLOAT else dtypes.default()
     wide = dtypes.float32 if dtype.itemsize == 2 else dtype
-    made = [first.new_full((), item, dtype=wide) if isinstance(item, NUMBERS) else item.to(wide) for item in given]
-    return made if len(made) == 1 else list(functions.broadcast_tensors(*made)), dtype
+    converted = [first.new_full((), item, dtype=wide) if isinstance(item, NUMBERS) else item.to(wide) for item in items]
+    return converted if len(converted) == 1 else list(functions.broadcast_tensors(*converted)), dtype
 
 
 def smooth(x: Tensor, value: Smooth, derivative: Smooth | None, name: str) -> Tensor:
     """value(x), whose gradient is `derivative`."""
-    found: Tensor = _function(value, derivative, name).apply(x) if x.requires_grad else value(x)
-    return called(found, f"aten::special_{name}")
+    result: Tensor = _function(value, derivative, name).apply(x) if x.requires_grad else value(x)
+    return called(result, f"aten::special_{name}")
 
 
 @lru_cache(256)

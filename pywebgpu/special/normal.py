@@ -55,15 +55,15 @@ def _log_ndtr(x: Tensor) -> Tensor:
 def _ndtri(p: Tensor) -> Tensor:
     if p.dtype is dtypes.float64:
         return doubles.ndtri(p)
-    apart = p - 0.5
-    middle = polynomial(between(apart.square(), 0, (0.5 - EDGE) ** 2), NDTRI) * apart
+    centred = p - 0.5
+    middle = polynomial(between(centred.square(), 0, (0.5 - EDGE) ** 2), NDTRI) * centred
     least = where(p < 0.5, p, 1 - p)
     x = (-2 * least.clamp(1e-45, EDGE).log()).sqrt()
     inverse = 1 / x
     tail = x - x.log() * inverse - polynomial(between(inverse, 1 / 14, 0.5), NDTRI_FAR) * inverse
-    found = where(least >= EDGE, middle, where(apart < 0, -tail, tail))
-    found = where(p == 0, -INF, where(p == 1, INF, found))
-    return where((p >= 0).logical_and(p <= 1), found, NAN)
+    result = where(least >= EDGE, middle, where(centred < 0, -tail, tail))
+    result = where(p == 0, -INF, where(p == 1, INF, result))
+    return where((p >= 0).logical_and(p <= 1), result, NAN)
 
 
 def _entr(x: Tensor) -> Tensor:
@@ -93,8 +93,8 @@ def xlog1py(input: Operand, other: Operand, *, out: Tensor | None = None) -> Ten
     """x log(1 + y), which is 0 where x is 0 and y is not NaN."""
     (x, y), dtype = real(input, other)
     idle = (x == 0).logical_and((y <= -1).logical_or(y == INF))
-    found: Tensor = (x * where(idle, 0.0, y).log1p()).to(dtype)
-    return outputs.finished("special.xlog1py", found, out, input, other)
+    result: Tensor = (x * where(idle, 0.0, y).log1p()).to(dtype)
+    return outputs.finished("special.xlog1py", result, out, input, other)
 
 
 globals().update(dispatch.all_public(globals(), __name__))

@@ -31,14 +31,14 @@ def _family(name: str, text: str, first: First, following: Next, shift: bool = F
             largest = int(degree.max().item()) if degree.numel() and not degree.is_meta else 0
         else:
             largest = int(n)
-        found = where(degree < 0, 0.0, where(degree == 0, 1.0, first(x)))
+        result = where(degree < 0, 0.0, where(degree == 0, 1.0, first(x)))
         before, last = x * 0 + 1, first(x)
         for k in range(2, min(largest, HERMITE_MOST) + 1 if "hermite" in name else largest + 1):
             before, last = last, following(x, k, last, before)
-            found = where(degree >= k, last, found)
+            result = where(degree >= k, last, result)
         if "hermite" in name:
-            found = where(degree > HERMITE_MOST, float("nan"), found)
-        return outputs.finished(f"special.{name}", kept(found.to(dtype), input, n), out, input, n)
+            result = where(degree > HERMITE_MOST, float("nan"), result)
+        return outputs.finished(f"special.{name}", kept(result.to(dtype), input, n), out, input, n)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"{text} of degree n."

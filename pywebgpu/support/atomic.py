@@ -70,9 +70,9 @@ def _create(target: str, old: os.stat_result | None) -> tuple[int, str]:
     partial = os.path.join(folder, f".{name[:40]}.{secrets.token_hex(8)}.tmp")
     descriptor = os.open(partial, flags, mode)
     if old is not None:
-        made = os.fstat(descriptor)
+        status = os.fstat(descriptor)
         # Windows has neither, and a file system may refuse either.
-        if (made.st_uid, made.st_gid) != (old.st_uid, old.st_gid) and hasattr(os, "fchown"):
+        if (status.st_uid, status.st_gid) != (old.st_uid, old.st_gid) and hasattr(os, "fchown"):
             with contextlib.suppress(OSError):
                 os.fchown(descriptor, old.st_uid, old.st_gid)
         if hasattr(os, "fchmod"):

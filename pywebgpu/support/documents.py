@@ -28,11 +28,11 @@ class Malformed(ValueError):
 
 def read(path: str | os.PathLike[str]) -> bytes:
     """The bytes of a file. Raises OSError, and Malformed for one that is not regular, or too large to be a document."""
-    found = os.stat(path)
-    if not stat.S_ISREG(found.st_mode) or found.st_size > MAX_BYTES:
+    status = os.stat(path)
+    if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BYTES:
         raise Malformed(f"it is no file of at most {MAX_BYTES} bytes")
     with open(path, "rb") as file:
-        return file.read(found.st_size)
+        return file.read(status.st_size)
 
 
 def parse(text: str | bytes) -> Any:

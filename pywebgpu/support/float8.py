@@ -100,15 +100,15 @@ def nearest(value: float, dtype: DType) -> float:
 
 def encode(numbers: Iterable[float], dtype: DType) -> bytes:
     """The bytes of the nearest numbers."""
-    ordered, found = _numbers(dtype), bytearray()
+    ordered, encoded = _numbers(dtype), bytearray()
     for number in numbers:
         value = nearest(_single(number), dtype)
         if isnan(value):
-            found.append(_NAN.get(dtype, 0x7F))
+            encoded.append(_NAN.get(dtype, 0x7F))
         else:
             byte = bisect_left(ordered, abs(value)) if abs(value) < inf else 0x7C
-            found.append(byte | (0x80 if copysign(1.0, value) < 0 else 0))
-    return bytes(found)
+            encoded.append(byte | (0x80 if copysign(1.0, value) < 0 else 0))
+    return bytes(encoded)
 
 
 def _single(number: float) -> float:
@@ -139,10 +139,10 @@ def to_bytes(xp: ModuleType, x: NDArray[Any], dtype: DType) -> NDArray[Any]:
     """Of numbers that the dtype has."""
     ordered = xp.array(_numbers(dtype), "float32")
     size = xp.abs(x)
-    found = xp.searchsorted(ordered, size).astype("uint8")
+    codes = xp.searchsorted(ordered, size).astype("uint8")
     if dtype.low < 0:
-        found = xp.where(xp.isinf(x), 0x7C, found) | xp.where(xp.signbit(x), 0x80, 0)
-    return xp.where(xp.isnan(x), _NAN.get(dtype, 0x7F), found).astype("uint8")  # type: ignore[no-any-return]
+        codes = xp.where(xp.isinf(x), 0x7C, codes) | xp.where(xp.signbit(x), 0x80, 0)
+    return xp.where(xp.isnan(x), _NAN.get(dtype, 0x7F), codes).astype("uint8")  # type: ignore[no-any-return]
 
 
 def rounded(xp: ModuleType, x: NDArray[Any], dtype: DType) -> NDArray[Any]:
@@ -155,14 +155,16 @@ def rounded(xp: ModuleType, x: NDArray[Any], dtype: DType) -> NDArray[Any]:
         if dtype.low > 0:
             exponent = xp.maximum(xp.where(size == 0, -127, exponent), -127)
             up = xp.where(exponent > -127, size >= xp.ldexp(1.5, exponent), size > dtype.low)
-            found = xp.where(xp.isinf(size), xp.nan, xp.ldexp(1.0, exponent + up))
+            rounded_size = xp.where(xp.isinf(size), xp.nan, xp.ldexp(1.0, exponent + up))
         else:
             step = xp.maximum(xp.where(size == 0, kind.smallest_normal, exponent), kind.smallest_normal)
             step = step - kind.n_fraction
-            found = xp.where(xp.isinf(size), xp.inf, xp.ldexp(xp.rint(xp.ldexp(size, -step)), step))
-        found = xp.where(found > dtype.high, dtype.high if kind.too_large is None else kind.too_large, found)
+            rounded_size = xp.where(xp.isinf(size), xp.inf, xp.ldexp(xp.rint(xp.ldexp(size, -step)), step))
+        rounded_size = xp.where(
+            rounded_size > dtype.high, dtype.high if kind.too_large is None else kind.too_large, rounded_size
+        )
         if dtype.low < 0:
-            found = xp.copysign(found, narrow)
+            rounded_size = xp.copysign(rounded_size, narrow)
         if dtype.name.endswith("uz"):
-            found = found + 0.0  # No -0.
-        return xp.where(xp.isnan(narrow), xp.nan, found).astype("float32")  # type: ignore[no-any-return]
+            rounded_size = rounded_size + 0.0  # No -0.
+        return xp.where(xp.isnan(narrow), xp.nan, rounded_size).astype("float32")  # type: ignore[no-any-return]

@@ -50,10 +50,10 @@ def find_bridge() -> Path:
 
 def find_modules(needed: Sequence[str] = RUNTIME) -> Found:
     """The folder of npm's packages that has all of `needed`. Raises InstallationError."""
-    for found in _modules():
-        if all((found.path / name).is_dir() for name in needed):
-            return found
-    candidates = " or ".join(dict.fromkeys(str(found.path) for found in _modules()))
+    for installed in _modules():
+        if all((installed.path / name).is_dir() for name in needed):
+            return installed
+    candidates = " or ".join(dict.fromkeys(str(installed.path) for installed in _modules()))
     raise InstallationError(
         f"there is no node_modules with {' and '.join(needed)} in this installation, which would be {candidates}; "
         f"run: {install_command()}    (in a checkout: make modules), "
@@ -77,10 +77,10 @@ def find_node() -> Found:
     if named is not None and named.is_file():
         return _recent(Found(named, "PYWEBGPU_NODE names it"))
     package = BINARIES.get((sys.platform, _machine()))
-    for found in _modules():
-        binary = found.path / str(package) / "bin" / "node"
+    for installed in _modules():
+        binary = installed.path / str(package) / "bin" / "node"
         if package and binary.is_file():
-            return Found(binary, found.reason)
+            return Found(binary, installed.reason)
     system = on_path("node")
     if system is None:
         raise InstallationError("Node is not installed; in a checkout: make modules")
@@ -128,18 +128,18 @@ def _of_binary(node: Path) -> Path:
     return among or node.parent.parent / "lib" / "node_modules"
 
 
-def _recent(found: Found) -> Found:
+def _recent(node: Found) -> Found:
     """The same, once it has said that it is a Node which is recent enough."""
     try:
-        done = subprocess.run([str(found.path), "--version"], capture_output=True, text=True, timeout=30, check=True)
+        done = subprocess.run([str(node.path), "--version"], capture_output=True, text=True, timeout=30, check=True)
         major = int(done.stdout.strip().removeprefix("v").split(".")[0])
     except (OSError, ValueError, subprocess.SubprocessError) as error:
-        raise InstallationError(f"{found.path} does not say its version as Node does: {error}") from None
+        raise InstallationError(f"{node.path} does not say its version as Node does: {error}") from None
     if major < OLDEST:
         raise InstallationError(
-            f"{found.path} is {done.stdout.strip()}, and {OLDEST} is needed; in a checkout: make modules"
+            f"{node.path} is {done.stdout.strip()}, and {OLDEST} is needed; in a checkout: make modules"
         )
-    return found
+    return node
 
 
 def _machine() -> str:

@@ -67,9 +67,9 @@ def names(
             file = _file(module, name)
             other = file or (elsewhere(name) if elsewhere else None)
             return absent(package)(name) if other is None else other
-        found = getattr(import_module(f"{package}.{home}"), name)
-        setattr(module, name, found)  # From now on it is found without this function.
-        return found
+        value = getattr(import_module(f"{package}.{home}"), name)
+        setattr(module, name, value)  # From now on it is found without this function.
+        return value
 
     def known() -> list[str]:
         return sorted({*_own_dict(module), *homes})
@@ -93,9 +93,9 @@ def absent(package: str) -> Callable[[str], Any]:
 
 def _file(package: ModuleType, name: str) -> ModuleType | None:
     """A file of a package: `from package import file` asks the package for it before it imports it."""
-    whole = f"{package.__name__}.{name}"
-    is_file = PathFinder.find_spec(whole, _own_dict(package).get("__path__", ())) is not None
-    return import_module(whole) if is_file else None
+    full_name = f"{package.__name__}.{name}"
+    is_file = PathFinder.find_spec(full_name, _own_dict(package).get("__path__", ())) is not None
+    return import_module(full_name) if is_file else None
 
 
 class LateModule(ModuleType):

@@ -88,8 +88,8 @@ def may_change(value: Number, dtype: DType) -> bool:
     if dtype.kind is Kind.FLOAT:
         return True
     now = plain(value)
-    whole = isinstance(now, int) and not isinstance(now, bool)
-    return whole and dtype.itemsize >= 4 and dtype.kind is Kind.INT and HELD[dtype][0] <= now <= HELD[dtype][1]
+    is_integer = isinstance(now, int) and not isinstance(now, bool)
+    return is_integer and dtype.itemsize >= 4 and dtype.kind is Kind.INT and HELD[dtype][0] <= now <= HELD[dtype][1]
 
 
 def is_zero(value: Number, dtype: DType) -> bool:

@@ -69,10 +69,10 @@ def axes(dim: int | Sequence[int] | None, rank: int) -> Shape:
         return tuple(range(rank))
     if isinstance(dim, int):
         dim = (dim,)
-    found = [axis(d, rank) for d in dim]
-    if len(set(found)) != len(found):
+    resolved = [axis(d, rank) for d in dim]
+    if len(set(resolved)) != len(resolved):
         raise ShapeError(f"dim {tuple(dim)} appears multiple times in the list of dims")
-    return tuple(sorted(found)) if rank else ()
+    return tuple(sorted(resolved)) if rank else ()
 
 
 def resolve(shape: Sequence[int], numel: int) -> Shape:

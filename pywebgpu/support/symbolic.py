@@ -157,31 +157,31 @@ def _order(term: tuple[Atom, int]) -> tuple[int, str]:
 
 @lru_cache(4096)
 def _sum(a: Sym, b: Sym) -> Sym:
-    found: dict[Atom, int] = dict(a.terms)
+    factors: dict[Atom, int] = dict(a.terms)
     for atom, factor in b.terms:
-        found[atom] = found.get(atom, 0) + factor
-    return _make(found, a.const + b.const)
+        factors[atom] = factors.get(atom, 0) + factor
+    return _make(factors, a.const + b.const)
 
 
-def _make(found: dict[Atom, int], const: int) -> Sym:
+def _make(factors: dict[Atom, int], const: int) -> Sym:
     """Drops zeros and joins k*n*(e / n) + k*(e % n) into k*e."""
-    for atom in list(found):
-        if isinstance(atom, Remainder) and (factor := found.get(atom, 0)):
+    for atom in list(factors):
+        if isinstance(atom, Remainder) and (factor := factors.get(atom, 0)):
             partner = Quotient(atom.of, atom.by)
-            if found.get(partner, 0) == factor * atom.by:
-                del found[atom], found[partner]
+            if factors.get(partner, 0) == factor * atom.by:
+                del factors[atom], factors[partner]
                 for inner, c in atom.of.terms:
-                    found[inner] = found.get(inner, 0) + c * factor
-                return _make(found, const + atom.of.const * factor)
-            if found.get(partner, 0) == 0:  # (e / a % b) with e / a / b hidden as e / (a*b)
-                joined = _join_nested(found, atom, factor)
+                    factors[inner] = factors.get(inner, 0) + c * factor
+                return _make(factors, const + atom.of.const * factor)
+            if factors.get(partner, 0) == 0:  # (e / a % b) with e / a / b hidden as e / (a*b)
+                joined = _join_nested(factors, atom, factor)
                 if joined is not None:
                     return _make(joined, const)
-    terms = [(atom, factor) for atom, factor in found.items() if factor]
+    terms = [(atom, factor) for atom, factor in factors.items() if factor]
     return Sym(tuple(sorted(terms, key=_order)) if len(terms) > 1 else tuple(terms), const)
 
 
-def _join_nested(found: dict[Atom, int], atom: Remainder, factor: int) -> dict[Atom, int] | None:
+def _join_nested(factors: dict[Atom, int], atom: Remainder, factor: int) -> dict[Atom, int] | None:
     """k*((e / a) % b) + k*b*(e / (a*b)) -> k*(e / a); quotients of quotients are stored flat."""
     if len(atom.of.terms) != 1 or atom.of.const:
         return None
@@ -189,9 +189,9 @@ def _join_nested(found: dict[Atom, int], atom: Remainder, factor: int) -> dict[A
     if c != 1 or not isinstance(inner, Quotient):
         return None
     partner = Quotient(inner.of, inner.by * atom.by)
-    if found.get(partner, 0) != factor * atom.by:
+    if factors.get(partner, 0) != factor * atom.by:
         return None
-    joined = dict(found)
+    joined = dict(factors)
     del joined[atom], joined[partner]
     joined[inner] = joined.get(inner, 0) + factor
     return joined
@@ -203,10 +203,10 @@ def _divide(e: Sym, by: int) -> Sym:
         return e
     if e.low // by == e.high // by:
         return constant(e.low // by)
-    whole = tuple((atom, c // by) for atom, c in e.terms if c % by == 0)
+    divided = tuple((atom, c // by) for atom, c in e.terms if c % by == 0)
     rest = Sym(tuple((atom, c) for atom, c in e.terms if c % by), e.const % by)
-    carried = Sym(whole, e.const // by)
-    if whole or carried.const:
+    carried = Sym(divided, e.const // by)
+    if divided or carried.const:
         return carried + _divide(rest, by)
     if len(e.terms) == 1 and e.terms[0][1] == 1 and e.const == 0:
         atom = e.terms[0][0]
@@ -260,14 +260,14 @@ def _remainder(e: Sym, by: int) -> Sym:
 @lru_cache(4096)
 def flatten(coords: tuple[Sym, ...], shape: Shape) -> Sym:
     """Coordinates -> position in row-major order."""
-    found: dict[Atom, int] = {}
+    factors: dict[Atom, int] = {}
     const, step = 0, 1
     for coord, n in zip(reversed(coords), reversed(shape), strict=True):
         for atom, factor in coord.terms:
-            found[atom] = found.get(atom, 0) + factor * step
+            factors[atom] = factors.get(atom, 0) + factor * step
         const += coord.const * step
         step *= n or 1
-    return _make(found, const)
+    return _make(factors, const)
 
 
 @lru_cache(4096)
@@ -315,13 +315,13 @@ def _grouped(e: Sym, suffix: str) -> str:
 
 def atoms(e: Sym) -> list[Var]:
     """Every variable below an expression."""
-    found: list[Var] = []
+    variables: list[Var] = []
     stack: list[Sym] = [e]
     while stack:
         for atom, _ in stack.pop().terms:
             match atom:
                 case Var():
-                    found.append(atom)
+                    variables.append(atom)
                 case Quotient(of=of) | Remainder(of=of):
                     stack.append(of)
-    return found
+    return variables

@@ -38,27 +38,27 @@ def apply(function: Callable[..., object], *args: object, **kwargs: object) -> o
     """
     if used.autocast is not None and thread_state.autocast:
         return used.autocast(apply, function, args, kwargs)
-    found: list[TensorBase] = []
+    tensors: list[TensorBase] = []
     nodes: list[object] = []
     for arg in args:
         if isinstance(arg, TensorBase):
-            found.append(arg)
+            tensors.append(arg)
             nodes.append(arg._node)
         else:
-            nodes.append(arg if type(arg) in _PLAIN else _unwrapped(arg, found))
-    options = {name: _unwrapped(value, found) for name, value in kwargs.items()} if kwargs else kwargs
-    if not found:
+            nodes.append(arg if type(arg) in _PLAIN else _unwrapped(arg, tensors))
+    options = {name: _unwrapped(value, tensors) for name, value in kwargs.items()} if kwargs else kwargs
+    if not tensors:
         if args and not isinstance(args[0], list | tuple):
             name = getattr(function, "__name__", "function")
             raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(args[0]).__name__}")
         return function(*nodes, **options)
-    device, make = found[0]._storage.device, found[0]._new
+    device, make = tensors[0]._storage.device, tensors[0]._new
     is_permuted = False
-    for tensor in found:
+    for tensor in tensors:
         if tensor._path and memory_format.is_permuted(tensor._path):
             is_permuted = True
         if tensor._storage.device is not device:
-            target = next((x._storage.device for x in found if not is_on_host(x)), device)
+            target = next((x._storage.device for x in tensors if not is_on_host(x)), device)
             args = tuple([_on(target, arg) for arg in args])
             return apply(function, *args, **{name: _on(target, value) for name, value in kwargs.items()})
     result = function(*nodes, **options)
@@ -67,18 +67,18 @@ def apply(function: Callable[..., object], *args: object, **kwargs: object) -> o
             if result is node:
                 result = movement.alias(result)  # Another tensor needs a node of its own: hooks hang on nodes.
                 break
-        made = make(result, device)
+        new = make(result, device)
         if is_permuted:
-            memory_format.of_call(function, (made,), found)
+            memory_format.of_call(function, (new,), tensors)
         if result.requires and function.__class__ is FunctionType:
-            node = made._storage.node
+            node = new._storage.node
             if not hasattr(node, "function"):  # Else the function knows it better.
                 node.function = function.__name__
-        return made
+        return new
     if isinstance(result, tuple | list):
         parts = [make(item, device) if isinstance(item, Node) else item for item in result]
         if is_permuted:
-            memory_format.of_call(function, parts, found)
+            memory_format.of_call(function, parts, tensors)
         if parts and isinstance(parts[0], TensorBase) and function.__class__ is FunctionType:
             called(parts[0], function.__name__)
         return tuple(parts)
@@ -116,9 +116,9 @@ def is_on_host(tensor: TensorBase) -> bool:
     return tensor.ndim == 0 and tensor._storage.device.name == "cpu"
 
 
-def two_devices(one: Device, other: Device) -> str:
+def two_devices(first: Device, other: Device) -> str:
     return (
-        f"Expected all tensors to be on the same device, but found at least two devices, {one.name} and {other.name}!"
+        f"Expected all tensors to be on the same device, but found at least two devices, {first.name} and {other.name}!"
     )
 
 
@@ -136,15 +136,15 @@ def _on(device: Device, value: object) -> object:
 _PLAIN = frozenset((type(None), bool, int, float, str))
 
 
-def _unwrapped(value: object, found: list[TensorBase]) -> object:
-    """The node of a tensor, which is noted in `found`; also in lists and tuples."""
+def _unwrapped(value: object, tensors: list[TensorBase]) -> object:
+    """The node of a tensor, which is noted in `tensors`; also in lists and tuples."""
     if isinstance(value, TensorBase):
-        found.append(value)
+        tensors.append(value)
         return value._node
     if type(value) is complex:
-        return arithmetic.parts().beside(value, found[0].dtype if found else dtypes.default())
+        return arithmetic.parts().beside(value, tensors[0].dtype if tensors else dtypes.default())
     if isinstance(value, list | tuple):
         if any(isinstance(item, TensorBase) for item in value):
-            return [_unwrapped(item, found) for item in value]
+            return [_unwrapped(item, tensors) for item in value]
         return type(value)(map(shapes.plain, value)) if type(value) in (list, tuple) else value
     return shapes.plain(value)

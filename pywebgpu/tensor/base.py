@@ -78,26 +78,26 @@ class TensorBase:
             check_possible(node.spec, device)
         if used.packing is not None:
             node = used.packing(node, device)
-        made = _made(cls._kind)
-        made._storage = storage = Storage(node, device)
-        made._path, made._base, made._accumulator, made._cached = (), None, None, None
-        made._flag, made._grad, made._history = False, None, None
+        tensor = _made(cls._kind)
+        tensor._storage = storage = Storage(node, device)
+        tensor._path, tensor._base, tensor._accumulator, tensor._cached = (), None, None, None
+        tensor._flag, tensor._grad, tensor._history = False, None, None
         if used.inference:
             if thread_state.inference:
-                made._inference, made._history = True, history.of_inference
+                tensor._inference, tensor._history = True, history.of_inference
             elif history.read_outside:
                 history.refuse_saved(node)
         executor.record(storage)
-        return made
+        return tensor
 
     @classmethod
     def _of(cls, storage: Storage, path: Path) -> Tensor:
         """A tensor without history that shows a storage."""
-        made = _made(cls._kind)
-        made._storage, made._path, made._base = storage, path, None
-        made._cached, made._accumulator, made._flag, made._grad = None, None, False, None
-        made._history = History(path)
-        return made
+        tensor = _made(cls._kind)
+        tensor._storage, tensor._path, tensor._base = storage, path, None
+        tensor._cached, tensor._accumulator, tensor._flag, tensor._grad = None, None, False, None
+        tensor._history = History(path)
+        return tensor
 
     def _view(self, op: Movement, **attrs: Any) -> Tensor:
         """A tensor that shares this one's storage."""
@@ -107,20 +107,20 @@ class TensorBase:
         """The same after several views."""
         own = self._node
         node = view.taken(own, steps)
-        made = _made(self._kind)
-        made._storage = self._storage
-        made._path, made._base = (*self._path, *steps), self if self._base is None else self._base
-        made._cached, made._history = (self._storage.version, node), self._history
-        made._accumulator, made._flag, made._grad = None, False, None
+        tensor = _made(self._kind)
+        tensor._storage = self._storage
+        tensor._path, tensor._base = (*self._path, *steps), self if self._base is None else self._base
+        tensor._cached, tensor._history = (self._storage.version, node), self._history
+        tensor._accumulator, tensor._flag, tensor._grad = None, False, None
         if used.inference and self._inference:
-            made._inference = True
+            tensor._inference = True
         if self._of_several is not None:
-            made._of_several = self._storage.counted
+            tensor._of_several = self._storage.counted
         if self._uncounted:
-            made._uncounted = True
+            tensor._uncounted = True
         if (own.requires or self._flag) and not thread_state.grad:
-            made._history, made._cached = History(made._path, unrecorded=True), None
-        return made
+            tensor._history, tensor._cached = History(tensor._path, unrecorded=True), None
+        return tensor
 
     # The node
 
@@ -260,10 +260,10 @@ class TensorBase:
         """The gradient that backward accumulated, or None."""
         if ever.captured and capture_state.capture is not None:
             capture_state.capture.note_gradient(self, read=True)
-        found: Tensor | None = self._grad
-        if found is None and not self._flag and self._node.requires and not self.retains_grad:
+        grad: Tensor | None = self._grad
+        if grad is None and not self._flag and self._node.requires and not self.retains_grad:
             warnings.warn(grad_accumulator.NO_LEAF, stacklevel=2)
-        return found
+        return grad
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
@@ -303,21 +303,21 @@ class TensorBase:
     def detach(self) -> Tensor:
         """The same storage without history."""
         self._see()
-        made = self._of(self._storage, self._path)
+        tensor = self._of(self._storage, self._path)
         if self._history is history.of_inference:
-            made._history = history.of_inference
+            tensor._history = history.of_inference
         if self._uncounted:
-            made._uncounted = True
+            tensor._uncounted = True
         base = self if self._base is None else self._base
         if base._selected is not None:
-            made._base = base
-        return made
+            tensor._base = base
+        return tensor
 
     @property
     def data(self) -> Tensor:
-        made = self.detach()
-        made._uncounted = True
-        return made
+        tensor = self.detach()
+        tensor._uncounted = True
+        return tensor
 
     @data.setter
     def data(self, other: TensorBase) -> None:
@@ -400,10 +400,10 @@ class TensorBase:
         """A new tensor of a gradient. There are many, and few formulas read them: a view is taken without a copy."""
         if node.op.__class__ is not Movement:
             return self._new(node, self._storage.device)
-        made = self._of(Storage(node, self._storage.device), ())
-        made._history = None
-        executor.record(made._storage)
-        return made
+        tensor = self._of(Storage(node, self._storage.device), ())
+        tensor._history = None
+        executor.record(tensor._storage)
+        return tensor
 
     # Writing
 

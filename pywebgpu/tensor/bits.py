@@ -32,11 +32,11 @@ def frexp(input: Tensor) -> tuple[Tensor, Tensor]:
     x = input if input.dtype.itemsize > 2 else input.float()
     small = x.detach().abs() < 2.0**-126
     size = (x.detach() * functions.where(small, 2.0**24, 1.0)).float()
-    found = ((size.view(dtypes.int32) >> 23) & 255) - 126 - functions.where(small, 24, 0)
-    found = functions.where((size == 0).logical_or(size.isfinite().logical_not()), 0, found).int()
-    half = found // 2
-    mantissa = x * (half.neg() + 127 << 23).view(dtypes.float32) * (half - found + 127 << 23).view(dtypes.float32)
-    return return_types.of("frexp", (mantissa.to(input.dtype), found))
+    exponent = ((size.view(dtypes.int32) >> 23) & 255) - 126 - functions.where(small, 24, 0)
+    exponent = functions.where((size == 0).logical_or(size.isfinite().logical_not()), 0, exponent).int()
+    half = exponent // 2
+    mantissa = x * (half.neg() + 127 << 23).view(dtypes.float32) * (half - exponent + 127 << 23).view(dtypes.float32)
+    return return_types.of("frexp", (mantissa.to(input.dtype), exponent))
 
 
 @named_by_numpy
@@ -57,15 +57,17 @@ def nextafter(input: Tensor, other: Tensor) -> Tensor:
     bits = x.view(dtypes.int32)
     grows = (x < y) == (x > 0)
     least = functions.where(y < 0, SIGN + step, step)
-    found = functions.where(x == 0, least, bits + functions.where(grows, step, -step)).int().view(dtypes.float32)
-    return _moved(input, x, y, found)
+    neighbour = functions.where(x == 0, least, bits + functions.where(grows, step, -step)).int().view(dtypes.float32)
+    return _moved(input, x, y, neighbour)
 
 
 def _next_double(input: Tensor, other: Tensor) -> Tensor:
     """As nextafter, of float64, which the host computes."""
     x, y = functions.broadcast_tensors(input.detach(), other.detach())
-    found = import_module("pywebgpu.linalg.factorization").one("nextafter", lambda np, a, b: np.nextafter(a, b), x, y)
-    return _moved(input, x, y, found)
+    neighbour = import_module("pywebgpu.linalg.factorization").one(
+        "nextafter", lambda np, a, b: np.nextafter(a, b), x, y
+    )
+    return _moved(input, x, y, neighbour)
 
 
 def _next_half(input: Tensor, other: Tensor) -> Tensor:
@@ -80,11 +82,11 @@ def _next_half(input: Tensor, other: Tensor) -> Tensor:
     return _moved(input, x, y, functions.where(x < y, held + step, held - step))
 
 
-def _moved(input: Tensor, x: Tensor, y: Tensor, found: Tensor) -> Tensor:
+def _moved(input: Tensor, x: Tensor, y: Tensor, neighbour: Tensor) -> Tensor:
     """The found numbers, y where x is there, NaN of NaN; the gradient goes to what moved."""
-    found = functions.where(x == y, y, functions.where(x.isnan().logical_or(y.isnan()), x + y, found))
+    neighbour = functions.where(x == y, y, functions.where(x.isnan().logical_or(y.isnan()), x + y, neighbour))
     moves = functions.where(x == y, 0.0, input)
-    return apply(pointwise.graft, found.to(input.dtype), moves.to(input.dtype))
+    return apply(pointwise.graft, neighbour.to(input.dtype), moves.to(input.dtype))
 
 
 @named_by_numpy
@@ -120,14 +122,14 @@ def hash_tensor(
     axes = shapes.axes(dim, input.ndim) if dim != () else tuple(range(input.ndim))
     words = values.numpy().view("uint64").reshape(tuple(input.shape))
     joined = np.bitwise_xor.reduce(words, axis=axes, keepdims=True)
-    found: Tensor = create.tensor(joined, device=input.device)
-    found = found if keepdim else found.squeeze(axes)
-    return outputs.finished("hash_tensor", found, out, input)
+    hashes: Tensor = create.tensor(joined, device=input.device)
+    hashes = hashes if keepdim else hashes.squeeze(axes)
+    return outputs.finished("hash_tensor", hashes, out, input)
 
 
-def _require_tensors(name: str, *given: object) -> None:
-    for at, value in enumerate(given):
-        require_tensor(name, ("input", "other")[at], at + 1, value)
+def _require_tensors(name: str, *values: object) -> None:
+    for position, value in enumerate(values):
+        require_tensor(name, ("input", "other")[position], position + 1, value)
 
 
 globals().update(dispatch.all_public(globals(), __name__))

@@ -97,8 +97,8 @@ def _angle(x: Node) -> Node:
         return pointwise.atan2(complex_parts.imag(x), complex_parts.real(x))
     x = arithmetic.cast(x, arithmetic.floating(x))
     nothing = arithmetic.like(x, 0.0)
-    found = pointwise.where(pointwise.lt(x, nothing), arithmetic.like(x, pi), nothing)
-    return pointwise.where(pointwise.isnan(x), x, found)
+    phase = pointwise.where(pointwise.lt(x, nothing), arithmetic.like(x, pi), nothing)
+    return pointwise.where(pointwise.isnan(x), x, phase)
 
 
 def sgn(input: Tensor) -> Tensor:

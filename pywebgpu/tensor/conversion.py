@@ -216,14 +216,14 @@ class ConversionMethods(InplaceMethods):
     def item(self) -> Number:
         """The only element, as a Python number. Waits for the device."""
         self._check_single()
-        found: Number = numbers(self._bytes(), self.dtype)[0]
-        return found
+        number: Number = numbers(self._bytes(), self.dtype)[0]
+        return number
 
     async def item_async(self) -> Number:
         """As item, also where Python cannot wait: in a browser without JSPI, or in a callback of JavaScript."""
         self._check_single()
-        found: Number = numbers(await self._bytes_async(), self.dtype)[0]
-        return found
+        number: Number = numbers(await self._bytes_async(), self.dtype)[0]
+        return number
 
     def tolist(self) -> Any:
         """The elements as nested lists. Waits for the device."""
@@ -267,8 +267,8 @@ class ConversionMethods(InplaceMethods):
             raise TypeError(f"Got unsupported ScalarType {self.dtype.title}")
 
     def __array__(self, dtype: DTypeLike | None = None, copy: builtins.bool | None = None) -> NDArray[Any]:
-        found = self.numpy()
-        return found if dtype is None else found.astype(dtype)
+        values = self.numpy()
+        return values if dtype is None else values.astype(dtype)
 
     def __array_wrap__(
         self, array: NDArray[Any], context: object = None, return_scalar: builtins.bool = False
@@ -287,8 +287,8 @@ class ConversionMethods(InplaceMethods):
         spec = Spec(as_tuple((size,)), dtype or self.dtype)
         check_supported(spec.dtype, opened)
         check_room(spec, opened)
-        made = self._new(creation.full(fill_value, spec.shape, spec.dtype), opened)
-        return made.requires_grad_() if options.get("requires_grad") else made
+        tensor = self._new(creation.full(fill_value, spec.shape, spec.dtype), opened)
+        return tensor.requires_grad_() if options.get("requires_grad") else tensor
 
     def new_zeros(self, *size: Any, **options: Any) -> Tensor:
         """A tensor of zeros, with this dtype and device."""

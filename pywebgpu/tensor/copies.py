@@ -24,8 +24,8 @@ def _row_major(view: Tensor) -> Tensor:
 def _copying(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     def function(input: Tensor, *args: Any, out: outputs.Output | None = None, **options: Any) -> object:
-        found = method(input, *args, **options)
-        copies: Any = tuple(map(_row_major, found)) if isinstance(found, tuple) else _row_major(found)
+        result = method(input, *args, **options)
+        copies: Any = tuple(map(_row_major, result)) if isinstance(result, tuple) else _row_major(result)
         return outputs.finished(f"{name}_copy", copies, out, input)
 
     function.__name__ = function.__qualname__ = f"{name}_copy"
@@ -57,10 +57,10 @@ def _unsafe(name: str) -> Callable[..., tuple[Tensor, ...]]:
 
     @functools.wraps(method)
     def function(input: Tensor, *args: Any, **options: Any) -> tuple[Tensor, ...]:
-        found = method(input, *args, **options)
-        for view in found:
+        views = method(input, *args, **options)
+        for view in views:
             view._of_several = None  # Its writes are recorded for its own history.
-        return found
+        return views
 
     function.__module__, function.__qualname__ = __name__, f"unsafe_{name}"
     return named_by_numpy(function)
@@ -71,15 +71,15 @@ unsafe_chunk, unsafe_split, unsafe_split_with_sizes = map(_unsafe, ("chunk", "sp
 
 def made_as(cls: type[_S], data: Tensor, require_grad: bool) -> _S:
     """Tensor._make_subclass: the same memory without history, as a tensor of a subclass of Tensor."""
-    made = as_subclass(data.detach(), cls)
-    made._base = None
-    return made.requires_grad_(require_grad)
+    tensor = as_subclass(data.detach(), cls)
+    tensor._base = None
+    return tensor.requires_grad_(require_grad)
 
 
 def as_subclass(self: Tensor, cls: type[_S]) -> _S:
     """The same memory and history, as a tensor of a subclass of Tensor."""
-    given: object = cls
-    if not (isinstance(given, type) and issubclass(given, Tensor)):
+    kind: object = cls
+    if not (isinstance(kind, type) and issubclass(kind, Tensor)):
         known = "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible."
         raise TypeError(f"{known} Make sure your class inherits from Tensor.")
     view: Any = called(alias(self), "aten::alias")
@@ -110,37 +110,37 @@ def strided(self: Tensor, size: Sequence[int], stride: Sequence[int], storage_of
     begin = self.storage_offset()
     offset = begin if storage_offset is None else storage_offset
     own = self.is_contiguous() and begin <= offset and offset + span <= begin + self.numel()
-    whole = all_of(self) if self._base is None else self._base
-    flat, start = (self.reshape(-1), offset - begin) if own else (in_memory(whole), offset)
+    base = all_of(self) if self._base is None else self._base
+    flat, start = (self.reshape(-1), offset - begin) if own else (in_memory(base), offset)
     if min((offset, *steps)) < 0 or start + span > flat.numel():
         raise RangeError(
             f"setStorage: sizes {list(size)}, strides {list(steps)}, storage offset {offset} are out of bounds for "
             f"storage of {flat.numel()} elements"
         )
-    found: Any = flat[start : start + span]
+    strided_view: Any = flat[start : start + span]
     axes.sort(reverse=True)  # The largest steps first: windows of windows.
     for step, axis in axes:
         span -= (size[axis] - 1) * step
-        found = found.unfold(-1, span, step)
+        strided_view = strided_view.unfold(-1, span, step)
     order = [axis for _, axis in axes]
-    found = found.select(-1, 0).permute(sorted(range(len(order)), key=order.__getitem__))
+    strided_view = strided_view.select(-1, 0).permute(sorted(range(len(order)), key=order.__getitem__))
     for axis in sorted(set(range(len(size))) - set(order)):
-        found = found.unsqueeze(axis)
-    return found.expand(size)  # type: ignore[no-any-return]
+        strided_view = strided_view.unsqueeze(axis)
+    return strided_view.expand(size)  # type: ignore[no-any-return]
 
 
 def with_part(name: str, input: Tensor, src: Tensor, *where: Any) -> Tensor:
     """diagonal_scatter, select_scatter and slice_scatter: a copy of `input` in which that part is `src`."""
-    made = input.clone()
+    copy = input.clone()
     if name == "slice":
         dim, *ends = where
-        target = made[(slice(None),) * (dim % max(made.ndim, 1)) + (slice(*ends),)]
+        target = copy[(slice(None),) * (dim % max(copy.ndim, 1)) + (slice(*ends),)]
     else:
-        target = getattr(made, name)(*where)
+        target = getattr(copy, name)(*where)
     if tuple(target.shape) != tuple(src.shape):
         raise ShapeError(f"expected src to have a size equal to {list(target.shape)} but got {list(src.shape)}")
     target._assign(src._node if src.dtype is input.dtype else src.to(input.dtype)._node)
-    return called(made, f"aten::{name}_scatter")
+    return called(copy, f"aten::{name}_scatter")
 
 
 @named_by_numpy
@@ -148,12 +148,12 @@ def as_strided_scatter(
     input: Tensor, src: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
 ) -> Tensor:
     """A copy of `input` in which as_strided shows `src`."""
-    made = input.clone()
-    shown = made.as_strided(size, stride, 0 if storage_offset is None else storage_offset)
+    copy = input.clone()
+    shown = copy.as_strided(size, stride, 0 if storage_offset is None else storage_offset)
     if shown.shape != src.shape:
         raise ShapeError(f"expected src to have a size equal to the slice of self: {list(shown.shape)}")
     shown.copy_(src)
-    return made
+    return copy
 
 
 def empty_strided(size: Sequence[int], stride: Sequence[int], **options: Any) -> Tensor:
@@ -181,8 +181,8 @@ def empty_permuted(size: Sequence[int], physical_layout: Sequence[int], **option
             f"Number of dimensions in size does not match the length of the physical_layout, or it is no order of "
             f"axes: {list(size)} and {order}"
         )
-    made = create.zeros([size[axis] for axis in order], **options)
-    return made.permute([order.index(axis) for axis in range(len(order))])
+    contiguous = create.zeros([size[axis] for axis in order], **options)
+    return contiguous.permute([order.index(axis) for axis in range(len(order))])
 
 
 globals().update(dispatch.all_public(globals(), __name__))

@@ -54,20 +54,20 @@ def tensor(
     if dtype is not None and not isinstance(dtype, DType):
         raise TypeError(f"tensor(): argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
     dtypes.check_held(dtype)
-    made: Tensor
+    result: Tensor
     if isinstance(data, TensorBase):
-        made = data.detach().clone()
-        made = made.to(device=device or data.device, dtype=dtype or data.dtype)
+        result = data.detach().clone()
+        result = result.to(device=device or data.device, dtype=dtype or data.dtype)
     else:
         opened = devices.open_device(device)
         if hasattr(data, "__dlpack__") and not from_data.is_array(data):
             data = import_module("pywebgpu.utils.dlpack").array_of(data)
         if from_data.is_array(data):
-            made = Tensor._new(from_data.from_array(data, dtype, opened), opened)
-            made = made if dtype is None else made.to(dtype)
+            result = Tensor._new(from_data.from_array(data, dtype, opened), opened)
+            result = result if dtype is None else result.to(dtype)
         else:
-            made = Tensor._new(from_data.from_data(data, dtype, opened), opened)
-    return made.requires_grad_() if requires_grad else made
+            result = Tensor._new(from_data.from_data(data, dtype, opened), opened)
+    return result.requires_grad_() if requires_grad else result
 
 
 def as_tensor(data: Any, dtype: DType | None = None, device: factory_options.DeviceLike = None) -> Tensor:
@@ -79,8 +79,8 @@ def as_tensor(data: Any, dtype: DType | None = None, device: factory_options.Dev
         shown = _shown(data, opened)
         return shown if dtype is None else shown.to(dtypes.PYTHONS.get(dtype) or dtype)
     same = (dtype is None or dtype is data.dtype) and (device is None or devices.device(device) == data.device)
-    made: Tensor = data if same else data.to(device=device or data.device, dtype=dtype or data.dtype)
-    return made
+    result: Tensor = data if same else data.to(device=device or data.device, dtype=dtype or data.dtype)
+    return result
 
 
 def from_numpy(array: NDArray[Any]) -> Tensor:
@@ -90,8 +90,8 @@ def from_numpy(array: NDArray[Any]) -> Tensor:
     """
     if not from_data.is_array(array):
         raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
-    device, given = devices.open_device(for_values()), array
-    return _shown(given, device) if _can_show(given, device) else tensor(array, device=device.name)
+    device, source = devices.open_device(for_values()), array
+    return _shown(source, device) if _can_show(source, device) else tensor(array, device=device.name)
 
 
 def _can_show(array: object, device: Device) -> TypeGuard[NDArray[Any]]:
@@ -183,12 +183,12 @@ def arange(*range_: Operand, **options: Unpack[Ranged]) -> Tensor:
     return factory.tensor(creation.arange(start, end, step, factory.dtype))
 
 
-def _range(name: str, given: Sequence[Any], options: Ranged) -> tuple[Any, Any, Any]:
-    if len(given) > 3 or (not given and "end" not in options):
-        raise TypeError(f"{name}() takes from 1 to 3 numbers, got {len(given)}")
+def _range(name: str, args: Sequence[Any], options: Ranged) -> tuple[Any, Any, Any]:
+    if len(args) > 3 or (not args and "end" not in options):
+        raise TypeError(f"{name}() takes from 1 to 3 numbers, got {len(args)}")
     parts: dict[str, Any] = {"start": 0, "step": 1}
-    names = ("start", "end", "step") if len(given) > 1 or "end" in options else ("end",)
-    parts |= dict(zip(names, given, strict=False))
+    names = ("start", "end", "step") if len(args) > 1 or "end" in options else ("end",)
+    parts |= dict(zip(names, args, strict=False))
     parts |= {key: options.pop(key) for key in ("start", "end", "step") if key in options}
     start, end, step = (factory_options.number(parts[key]) for key in ("start", "end", "step"))
     return tuple(int(v) if isinstance(v, bool) else v for v in (start, end, step))  # type: ignore[return-value]

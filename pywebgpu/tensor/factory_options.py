@@ -39,7 +39,7 @@ class FactoryOptions:
     __slots__ = ("device", "dtype", "layout", "memory_format", "name", "out", "requires_grad", "source")
 
     def __init__(self, name: str, options: Made, dtype: DType | None = None, device: Device | None = None):
-        given = options.pop("dtype", None)
+        dtype_option = options.pop("dtype", None)
         self.name, self.out = name, options.pop("out", None)
         self.memory_format: object = options.pop("memory_format", None)
         self.source: TensorBase | None = None  # what the result is like
@@ -47,7 +47,7 @@ class FactoryOptions:
             if name.endswith(WITHOUT_OUT):
                 raise TypeError(f"{name}() got an unexpected keyword argument 'out'")
             dtype, device = self.out.dtype, self.out._storage.device
-        self.dtype: DType = dtypes.PYTHONS.get(given) or given or dtype or dtypes.default()
+        self.dtype: DType = dtypes.PYTHONS.get(dtype_option) or dtype_option or dtype or dtypes.default()
         self.layout: object = options.pop("layout", None)
         wanted = options.pop("device", None)
         self.requires_grad: bool = options.pop("requires_grad", False)
@@ -126,8 +126,8 @@ def number(value: object) -> Number:
     if isinstance(value, NUMBERS) or type(value) is complex:
         return value  # type: ignore[return-value]  # Number is what most dtypes hold.
     if hasattr(value, "item"):
-        found: Number = value.item()
-        return found
+        converted: Number = value.item()
+        return converted
     raise TypeError(f"expected a number, but got {type(value).__name__}")
 
 

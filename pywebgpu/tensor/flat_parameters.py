@@ -45,17 +45,17 @@ def may_move(tensor: Tensor) -> bool:
     return storage.whole is not None or not (storage.node.requires or 0 in storage.node.spec.shape)
 
 
-def are_alike(one: Tensor, other: Tensor) -> bool:
+def are_alike(first: Tensor, other: Tensor) -> bool:
     """Whether both have one shape and dtype, and may become parts."""
-    return may_move(one) and may_move(other) and _spec(one._storage) == _spec(other._storage)
+    return may_move(first) and may_move(other) and _spec(first._storage) == _spec(other._storage)
 
 
 def are_new(tensors: Sequence[Tensor]) -> bool:
     """Whether a step that is captured made all of them; true where none is. What was there before stays where it is."""
     if capture_state.capture is None:
         return True
-    made = {id(storage) for ref in capture_state.capture.storages if (storage := ref()) is not None}
-    return all(id(tensor._storage) in made for tensor in tensors)
+    new_storages = {id(storage) for ref in capture_state.capture.storages if (storage := ref()) is not None}
+    return all(id(tensor._storage) in new_storages for tensor in tensors)
 
 
 def bundles(tensors: Iterable[Tensor], keys: Iterable[Any] | None = None) -> Iterator[list[int]]:
@@ -66,23 +66,23 @@ def bundles(tensors: Iterable[Tensor], keys: Iterable[Any] | None = None) -> Ite
     listed = list(tensors)
     open_: dict[Any, tuple[list[int], int]] = {}
     seen: set[int] = set()
-    for at, (tensor, key) in enumerate(zip(listed, keys or [None] * len(listed), strict=True)):
+    for index, (tensor, key) in enumerate(zip(listed, keys or [None] * len(listed), strict=True)):
         storage = tensor._storage
         if id(storage) in seen or not may_move(tensor):
-            yield [at]
+            yield [index]
             continue
         seen.add(id(storage))
         spec = _spec(storage)
         nbytes = packing.layout((spec.shape,), spec.dtype).size * spec.dtype.format.itemsize
         kind = (storage.device, spec.dtype, key)
-        found, taken = open_.get(kind, ([], 0))
-        if found and taken + nbytes > largest(storage):
-            yield found
-            found, taken = [], 0
-        found.append(at)
-        open_[kind] = found, taken + nbytes
-    for found, _ in open_.values():
-        yield found
+        bundle, taken = open_.get(kind, ([], 0))
+        if bundle and taken + nbytes > largest(storage):
+            yield bundle
+            bundle, taken = [], 0
+        bundle.append(index)
+        open_[kind] = bundle, taken + nbytes
+    for bundle, _ in open_.values():
+        yield bundle
 
 
 def largest(storage: Storage) -> int:
@@ -101,9 +101,9 @@ def gather(tensors: Sequence[Tensor], *, clean: bool = False, move: bool = True)
             capture_state.capture.see(tensor)
             capture_state.capture.settle(tensor._storage)
     storages = [tensor._storage for tensor in tensors]
-    found = None if clean or _has_views(tensors) else _whole(storages)
-    if found is not None:
-        return Tensor._of(found, ())
+    gathered = None if clean or _has_views(tensors) else _whole(storages)
+    if gathered is not None:
+        return Tensor._of(gathered, ())
     nodes = [tensor._node if tensor._path else tensor._storage.node for tensor in tensors]
     shapes = tuple([node.spec.shape for node in nodes])
     starts, size = packing.layout(shapes, nodes[0].spec.dtype)
@@ -129,23 +129,23 @@ def _has_views(tensors: Sequence[Tensor]) -> bool:
 
 def _whole(storages: list[Storage]) -> Storage | None:
     """The storage that these are all the parts of, in this order."""
-    whole = storages[0].whole
-    if whole is None or [storage.whole for storage in storages].count(whole) != len(storages):
+    flat = storages[0].whole
+    if flat is None or [storage.whole for storage in storages].count(flat) != len(storages):
         return None
     locations = tuple([storage.location for storage in storages])
     shapes = tuple([location["shape"] for location in locations])
-    dtype = whole.node.spec.dtype
+    dtype = flat.node.spec.dtype
     if locations != _locations(shapes, dtype):
         return None
-    return whole if whole.node.spec.shape == (packing.layout(shapes, dtype).size,) else None
+    return flat if flat.node.spec.shape == (packing.layout(shapes, dtype).size,) else None
 
 
 def spread(flat: Tensor, alike: Sequence[Tensor]) -> list[Tensor]:
     """New tensors, the parts of `flat` at the locations that `gather` gives tensors of the shapes of `alike`."""
     shapes = tuple([tuple(tensor.shape) for tensor in alike])
-    made: list[Tensor] = []
+    parts: list[Tensor] = []
     for location in _locations(shapes, flat.dtype):
         node = packing.piece(flat._node, **location)
-        made.append(Tensor._new(node, flat._storage.device))
-        made[-1]._storage.move_into(flat._storage, location)
-    return made
+        parts.append(Tensor._new(node, flat._storage.device))
+        parts[-1]._storage.move_into(flat._storage, location)
+    return parts

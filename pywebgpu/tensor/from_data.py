@@ -77,8 +77,8 @@ def from_data(data: Any, dtype: DType | None, device: Device) -> Node:
     kinds: set[Any] = set()
     shape = flatten(data, flat, kinds, scalars=True)
     flat = [*map(fixed, flat)]
-    found = dtype or _held(infer(kinds, nested=bool(shape and flat) and isinstance(flat[0], str)), device)
-    return from_bytes(pack(flat, found), found, shape, device)
+    found_dtype = dtype or _held(infer(kinds, nested=bool(shape and flat) and isinstance(flat[0], str)), device)
+    return from_bytes(pack(flat, found_dtype), found_dtype, shape, device)
 
 
 def from_array(data: Array, dtype: DType | None, device: Device) -> Node:
@@ -140,9 +140,9 @@ def flatten(data: Any, flat: list[Any], kinds: set[Any], depth: int = 1, *, scal
     kinds: takes their types, and the dtypes of arrays and tensors among them. scalars: tensors in a sequence stand for
     one number each, whatever their shape.
     """
-    if (type(data) is list or type(data) is tuple) and _NUMBERS.issuperset(found := {*map(type, data)}):
+    if (type(data) is list or type(data) is tuple) and _NUMBERS.issuperset(types := {*map(type, data)}):
         flat.extend(data)
-        kinds.update(found)
+        kinds.update(types)
         return (len(data),)
     if scalars and depth > 1 and isinstance(data, TensorBase):
         if prod(data.shape) != 1:

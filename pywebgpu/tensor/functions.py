@@ -147,8 +147,8 @@ def promote_types(type1: DType, type2: DType) -> DType:
 def result_type(tensor1: Operand, tensor2: Operand) -> DType:
     """The dtype of an operation on two tensors or numbers."""
     operands = [t._node if isinstance(t, TensorBase) else t for t in (tensor1, tensor2)]
-    found = arithmetic.result_type(*operands)
-    return dtypes.to_complex(found) if any(type(t) is complex for t in operands) else found
+    dtype = arithmetic.result_type(*operands)
+    return dtypes.to_complex(dtype) if any(type(t) is complex for t in operands) else dtype
 
 
 def is_tensor(obj: object) -> bool:
@@ -179,18 +179,18 @@ def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None)
 def _listed(name: str, tensors: Sequence[Tensor]) -> list[Any]:
     if isinstance(tensors, TensorBase):
         raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor")
-    found = list(tensors)
-    for at, item in enumerate(found):
+    listed = list(tensors)
+    for index, item in enumerate(listed):
         if not isinstance(item, TensorBase):
-            raise TypeError(f"expected Tensor as element {at} in argument 0, but got {type(item).__name__}")
-    return found
+            raise TypeError(f"expected Tensor as element {index} in argument 0, but got {type(item).__name__}")
+    return listed
 
 
 def _some(name: str, tensors: Sequence[Any]) -> list[Any]:
-    found = _listed(name, tensors)
-    if not found:
+    listed = _listed(name, tensors)
+    if not listed:
         raise RuntimeError(f"{name} expects a non-empty TensorList")
-    return found
+    return listed
 
 
 def hstack(tensors: Sequence[Any], *, out: Tensor | None = None) -> Tensor:
@@ -290,21 +290,21 @@ def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
 
 def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Any, ...]:
     """Coordinates of a grid: one tensor an axis. indexing "xy" swaps the first two axes."""
-    given = list(tensors[0]) if len(tensors) == 1 and not isinstance(tensors[0], TensorBase) else list(tensors)
+    listed = list(tensors[0]) if len(tensors) == 1 and not isinstance(tensors[0], TensorBase) else list(tensors)
     if indexing not in ("ij", "xy"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
-    if not given:
+    if not listed:
         raise RuntimeError("meshgrid expects a non-empty TensorList")
-    if any(t.ndim > 1 for t in given):
+    if any(t.ndim > 1 for t in listed):
         raise RuntimeError("torch.meshgrid: Expected 0D or 1D tensor in the tensor list")
-    if any(t.dtype is not given[0].dtype for t in given):
+    if any(t.dtype is not listed[0].dtype for t in listed):
         raise RuntimeError("meshgrid expects all tensors to have the same dtype")
-    swap = indexing == "xy" and len(given) >= 2
+    swap = indexing == "xy" and len(listed) >= 2
     if swap:
-        given[0], given[1] = given[1], given[0]
-    shape = [t.numel() for t in given]
+        listed[0], listed[1] = listed[1], listed[0]
+    shape = [t.numel() for t in listed]
     grids = [
-        t.reshape([-1 if a == axis else 1 for a in range(len(shape))]).expand(shape) for axis, t in enumerate(given)
+        t.reshape([-1 if a == axis else 1 for a in range(len(shape))]).expand(shape) for axis, t in enumerate(listed)
     ]
     if swap:
         grids[0], grids[1] = grids[1], grids[0]
@@ -313,9 +313,9 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Any, ...]:
 
 def cartesian_prod(*tensors: Tensor) -> Tensor:
     """All combinations of the elements of vectors, a row each."""
-    for one in tensors:
-        if one.ndim != 1:
-            raise ShapeError(f"cartesian_prod: Expect a 1D vector, but got shape {[*one.shape]}")
+    for tensor in tensors:
+        if tensor.ndim != 1:
+            raise ShapeError(f"cartesian_prod: Expect a 1D vector, but got shape {[*tensor.shape]}")
     if len(tensors) == 1:
         return tensors[0]
     return stack([grid.reshape(-1) for grid in meshgrid(*tensors)], 1)

@@ -87,8 +87,8 @@ class GatherScatterMethods(index.Subscripts, ReshapingMethods):
         source = value if src is None else src
         if source is None:
             raise TypeError("scatter() missing 1 required argument: 'src' or 'value'")
-        made = apply(scattering.scatter, self, dim, index, operand(self, source), reduce=reduce)
-        return made if isinstance(source, TensorBase) else called(made, "aten::scatter.1")
+        scattered = apply(scattering.scatter, self, dim, index, operand(self, source), reduce=reduce)
+        return scattered if isinstance(source, TensorBase) else called(scattered, "aten::scatter.1")
 
     @aliased
     def scatter_add(self, dim: int, index: Tensor, src: Tensor) -> Tensor:
@@ -145,8 +145,8 @@ class GatherScatterMethods(index.Subscripts, ReshapingMethods):
 
     def put(self, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
         """A copy in which flattened out[index[i]] = source[i], or += with accumulate."""
-        made = apply(scattering.put_flat, self, index, source, accumulate=accumulate)
-        return same(made, self) if self._path else made
+        written = apply(scattering.put_flat, self, index, source, accumulate=accumulate)
+        return same(written, self) if self._path else written
 
     put_ = _form(put)
 

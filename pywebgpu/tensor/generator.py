@@ -140,9 +140,9 @@ def _words(seed: int, stream: int) -> Words:
 
 
 def _rebuild(kind: type[Source], device: str, state: tuple[int, int, int]) -> Source:
-    made = kind(device)
-    made.restore(State(*state))
-    return made
+    source = kind(device)
+    source.restore(State(*state))
+    return source
 
 
 _default: list[Source] = [Source()]

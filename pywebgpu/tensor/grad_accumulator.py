@@ -73,14 +73,14 @@ class GradAccumulator:
         """A tensor's own: one for a leaf, which has no node, else one for each value that writes in place gave it."""
         if known is not None and (node is None or node.accumulator is known):
             return known
-        found = cls(tensor, wrap)
+        accumulator = cls(tensor, wrap)
         if node is not None:
             if known is not None:
-                found.retain, known.retain = known.retain, False
+                accumulator.retain, known.retain = known.retain, False
             if node.accumulator is not None:
-                found.function = node.accumulator.function
-            node.accumulator = found
-        return found
+                accumulator.function = node.accumulator.function
+            node.accumulator = accumulator
+        return accumulator
 
     def arrive(self, grad: Node, *, accumulate: bool, create_graph: bool) -> Node:
         for hook in list(self.hooks.values()) if self.hooks else ():
@@ -100,15 +100,15 @@ class GradAccumulator:
 
     def _reach(self, leaf: TensorBase, grad: Node, create_graph: bool) -> None:
         function = self.function
-        given: Sequence[Node | None] = (grad,) if function is None else function.arrive((grad,))
-        if given[0] is not None:
-            leaf._accumulate(given[0], create_graph)
+        grads: Sequence[Node | None] = (grad,) if function is None else function.arrive((grad,))
+        if grads[0] is not None:
+            leaf._accumulate(grads[0], create_graph)
         for hook in list(self.after.values()) if self.after else ():
-            found = hook(leaf)
-            if found is not None:
-                raise TypeError(f"expected Variable, but hook returned '{type(found).__name__}'")
+            replacement = hook(leaf)
+            if replacement is not None:
+                raise TypeError(f"expected Variable, but hook returned '{type(replacement).__name__}'")
         if function is not None:
-            function.leave((), given)
+            function.leave((), grads)
 
 
 class FunctionHooks:
@@ -132,25 +132,25 @@ class FunctionHooks:
 
     def leave(self, parts: Sequence[Node | None], grads: Sequence[Node | None]) -> Sequence[Node | None]:
         """The gradients of the inputs, or what hooks made of them."""
-        given = self._shown(grads) if self.after else ()
+        grads_of_outputs = self._shown(grads) if self.after else ()
         for hook in list(self.after.values()):
-            parts = self._changed(hook, parts, self._shown(parts), given)
+            parts = self._changed(hook, parts, self._shown(parts), grads_of_outputs)
         return parts
 
     def _shown(self, grads: Sequence[Node | None]) -> tuple[Any, ...]:
         return tuple([None if grad is None else self.wrap(grad) for grad in grads])
 
     def _changed(self, hook: Hook, grads: Sequence[Node | None], *shown: tuple[Any, ...]) -> Sequence[Node | None]:
-        found = hook(*shown)
-        if found is None:
+        result = hook(*shown)
+        if result is None:
             return grads
-        made = found if isinstance(found, tuple) else (found,)
-        if len(made) != len(grads):
+        replaced = result if isinstance(result, tuple) else (result,)
+        if len(replaced) != len(grads):
             raise RuntimeError(
-                f"hook '{_name(hook)}' has returned an incorrect number of values (got {len(made)}, but expected "
+                f"hook '{_name(hook)}' has returned an incorrect number of values (got {len(replaced)}, but expected "
                 f"{len(grads)})"
             )
-        pairs = zip(made, grads, strict=True)
+        pairs = zip(replaced, grads, strict=True)
         return [None if new is None else new._node if old is None else _fitting(hook, new, old) for new, old in pairs]
 
 
@@ -217,10 +217,10 @@ def add_rows(leaf: TensorBase, grad: Node, *, create_graph: bool) -> None:
     """Adds to the gradient of a leaf, where what arrives or what is there is sparse: sparse where both are."""
     device = leaf._storage.device
     with grad_mode.set_grad_enabled(create_graph):
-        made = of_rows(grad, device) if type(grad) is RowsNode else leaf._gradient(grad)
+        grad_tensor = of_rows(grad, device) if type(grad) is RowsNode else leaf._gradient(grad)
         if leaf._grad is None:
-            leaf.grad = made
+            leaf.grad = grad_tensor
         elif leaf._grad.is_sparse or create_graph:
-            leaf.grad = leaf._grad + made
+            leaf.grad = leaf._grad + grad_tensor
         else:
             leaf._grad._assign(pointwise.add(leaf._grad._node, grad))

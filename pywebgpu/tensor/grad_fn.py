@@ -62,11 +62,11 @@ class GradFn:
     @property
     def next_functions(self) -> tuple[tuple[GradFn | None, int], ...]:
         """The functions of the values that this one reads, and which result of each; None of what wants no gradient."""
-        found: list[tuple[GradFn | None, int]] = []
+        functions: list[tuple[GradFn | None, int]] = []
         for inner in _reads(names.value_of(self._node)):
             if names.is_read(inner):
-                found.append((of(inner, self._wrap), 0))
-        return tuple(found)
+                functions.append((of(inner, self._wrap), 0))
+        return tuple(functions)
 
     @property
     def metadata(self) -> dict[Any, Any]:

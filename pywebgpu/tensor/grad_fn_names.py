@@ -64,17 +64,17 @@ def name(node: Node) -> str:
     """What PyTorch calls the gradient of an op: AddBackward0."""
     while node.op.name == "alias" and node.inputs:
         (node,) = node.inputs
-    found = _function(node) or (_function(node.inputs[0]) if node.op.name == "copy" and node.inputs else None)
+    node_name = _function(node) or (_function(node.inputs[0]) if node.op.name == "copy" and node.inputs else None)
     node = value_of(node)
-    if found is None and isinstance(node.op, Custom):
+    if node_name is None and isinstance(node.op, Custom):
         own = node.attrs.get("call") if node.op.name in FACTORS else None
         if own is None or own.function.__module__ != "pywebgpu.linalg.factorization":
             return node.op.name
-        found = f"linalg_{FACTORS[node.op.name]}"
-    found = found or _function(node) or pattern(node) or OPS.get(node.op.name) or node.op.name
-    if found in UNNUMBERED:
-        return UNNUMBERED[found]
-    base, _, number = found.partition(".")
+        node_name = f"linalg_{FACTORS[node.op.name]}"
+    node_name = node_name or _function(node) or pattern(node) or OPS.get(node.op.name) or node.op.name
+    if node_name in UNNUMBERED:
+        return UNNUMBERED[node_name]
+    base, _, number = node_name.partition(".")
     return f"{''.join(part.title() for part in base.split('_'))}Backward{number or 0}"
 
 
@@ -101,9 +101,9 @@ def _function(node: Node) -> str | None:
     return FUNCTIONS.get(called)
 
 
-def _rank(node: Node, at: int) -> int:
+def _rank(node: Node, input_index: int) -> int:
     """How many axes an input has; 0 where there is none, or none any more."""
-    return len(node.inputs[at].spec.shape) if at < len(node.inputs) else 0
+    return len(node.inputs[input_index].spec.shape) if input_index < len(node.inputs) else 0
 
 
 def value_of(node: Node) -> Node:
@@ -123,10 +123,10 @@ def value_of(node: Node) -> Node:
 
 def _op(node: Node, *path: int) -> str:
     """The name of the op at a path of inputs; "" where there is none."""
-    for at in path:
-        if at >= len(node.inputs):
+    for input_index in path:
+        if input_index >= len(node.inputs):
             return ""
-        node = node.inputs[at]
+        node = node.inputs[input_index]
     return node.op.name
 
 
@@ -177,7 +177,7 @@ def _moved(node: Node) -> str | None:
     """The name of a view."""
     if node.op.name == "permute":
         order = node.attrs["order"]
-        moved = sum(at != to for at, to in enumerate(order))
+        moved = sum(axis != to for axis, to in enumerate(order))
         return "t" if order == (1, 0) else "transpose" if moved == 2 else None
     if node.op.name == "reshape" and node.inputs:
         before, after = node.inputs[0].spec.shape, node.spec.shape

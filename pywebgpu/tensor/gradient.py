@@ -46,8 +46,8 @@ def backward(
     with grad_mode.enable_grad():
         nodes = [t._node for t in leaves]
     with interrupts.held(), thread_state.span("backward", "backward"):
-        found = walk.gradients(roots, seeds, nodes, accumulate=False, create_graph=create_graph, retain_graph=keep)
-        for leaf, node in zip(leaves, found, strict=True):
+        grads = walk.gradients(roots, seeds, nodes, accumulate=False, create_graph=create_graph, retain_graph=keep)
+        for leaf, node in zip(leaves, grads, strict=True):
             if node is not None:
                 leaf._accumulate(node, create_graph)
     if shared:
@@ -84,18 +84,18 @@ def grad(
     with grad_mode.enable_grad():  # Else a leaf shows its value alone, at which no walk ends.
         nodes = [_leaf(t)._node if end is None else end._node for t, end in places]
     with interrupts.held(), thread_state.span("backward", "backward"):
-        found = walk.gradients(roots, seeds, nodes, accumulate=False, create_graph=create_graph, retain_graph=keep)
+        grads = walk.gradients(roots, seeds, nodes, accumulate=False, create_graph=create_graph, retain_graph=keep)
     results: list[Any] = []
-    for at, (tensor, node) in enumerate(zip(wanted, found, strict=True)):
+    for index, (tensor, node) in enumerate(zip(wanted, grads, strict=True)):
         if node is None and not (allow_unused or materialize_grads):
             raise RuntimeError(
-                f"The differentiated Tensor at index {at} appears to not have been used in the graph. Set "
+                f"The differentiated Tensor at index {index} appears to not have been used in the graph. Set "
                 "allow_unused=True if this is the desired behavior."
             )
         if node is None and materialize_grads:
             node = pointwise.full(0.0, _leaf(tensor)._node.spec)
-        made = None if node is None else _leaf(tensor)._wrap()(node)
-        results.append(made if made is None or _leaf(tensor) is tensor else tensor._like(made))
+        result = None if node is None else _leaf(tensor)._wrap()(node)
+        results.append(result if result is None or _leaf(tensor) is tensor else tensor._like(result))
     if shared:
         import_module("pywebgpu.runtime.fixed_memory").submit_readers()
     return tuple(results)
@@ -103,8 +103,8 @@ def grad(
 
 def _places(inputs: Any) -> list[tuple[Any, Any]]:
     """Tensors at which gradients are wanted; of an edge (autograd.graph.GradientEdge) one of its node, and the node."""
-    given = [inputs] if isinstance(inputs, TensorBase) or hasattr(inputs, "output_nr") else inputs
-    return [(x, None) if isinstance(x, TensorBase) else (x.node._wrap(x.node._node), x.node) for x in given]
+    listed = [inputs] if isinstance(inputs, TensorBase) or hasattr(inputs, "output_nr") else inputs
+    return [(x, None) if isinstance(x, TensorBase) else (x.node._wrap(x.node._node), x.node) for x in listed]
 
 
 def _leaf(tensor: TensorBase) -> TensorBase:
@@ -112,12 +112,12 @@ def _leaf(tensor: TensorBase) -> TensorBase:
     return tensor._values() if hasattr(type(tensor), "_nnz") else tensor  # type: ignore[attr-defined]
 
 
-def _seeds(tensors: TensorBase | Sequence[TensorBase], given: Grads) -> tuple[list[Node], list[Node]]:
+def _seeds(tensors: TensorBase | Sequence[TensorBase], grads: Grads) -> tuple[list[Node], list[Node]]:
     outputs = [tensors] if isinstance(tensors, TensorBase) else list(tensors)
-    if given is None or isinstance(given, TensorBase):
-        given = [given] * len(outputs) if given is None else [given]
+    if grads is None or isinstance(grads, TensorBase):
+        grads = [grads] * len(outputs) if grads is None else [grads]
     roots, seeds = [], []
-    for output, seed in zip(outputs, given, strict=True):
+    for output, seed in zip(outputs, grads, strict=True):
         with grad_mode.enable_grad():
             node = output._node
         if not node.requires:

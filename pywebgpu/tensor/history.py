@@ -110,10 +110,10 @@ def refuse_saved(node: Node) -> None:
     inference, stack = {id(walk.base(value)) for value in read_outside}, [node] if node.requires else []
     read_outside.clear()
     while stack:
-        at = stack.pop()
-        if any(id(walk.base(value)) in inference for value in backward.saved_by(at)):
+        current = stack.pop()
+        if any(id(walk.base(value)) in inference for value in backward.saved_by(current)):
             raise RuntimeError(INFERENCE_SAVED)
-        stack += [source for source in at.inputs if source.requires and not hasattr(source, "storage")]
+        stack += [source for source in current.inputs if source.requires and not hasattr(source, "storage")]
 
 
 kept: list[Storage] | None = None  # what writes overwrite, while backward may go on to read it

@@ -147,8 +147,8 @@ def tensor_of(array: NDArray[Any], device: Device) -> Tensor:
     steps = [step // array.itemsize for step in array.strides]
     span = 1 + sum([(n - 1) * step for n, step in zip(array.shape, steps, strict=True)])
     flat = np.lib.stride_tricks.as_strided(plain, (span,), (array.itemsize,))
-    whole = _new(fixed_memory.of_array(flat, Spec((span,), dtype), device))
-    return _new(whole._storage, copies.strided(whole, array.shape, steps, 0)._path)
+    flat_tensor = _new(fixed_memory.of_array(flat, Spec((span,), dtype), device))
+    return _new(flat_tensor._storage, copies.strided(flat_tensor, array.shape, steps, 0)._path)
 
 
 def of_buffer(data: memoryview, dtype: DType, device: Device) -> Tensor:
@@ -169,10 +169,10 @@ def _new(storage: Storage, path: Path = ()) -> Tensor:
 
 
 def _dtype(array: NDArray[Any]) -> DType:
-    found = dtypes.BY_NAME.get(array.dtype.newbyteorder("=").name)
-    if found is None:
+    dtype = dtypes.BY_NAME.get(array.dtype.newbyteorder("=").name)
+    if dtype is None:
         raise TypeError(from_data.UNKNOWN.format(array.dtype, ", ".join(dtypes.BY_NAME)))
-    return found
+    return dtype
 
 
 def _warn(text: str) -> None:

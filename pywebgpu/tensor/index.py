@@ -74,58 +74,58 @@ class Subscripts(TensorBase):
             if key._storage.device is self._storage.device and self.ndim:
                 rows = key._node
                 if rows.spec.dtype is dtypes.int64 and rows.spec.shape:
-                    made = self._new(indexing.get(self._node, (0,), (rows,), 0), key._storage.device)
-                    return _laid_out(made, self, (0,), (rows,), 0) if self._path else made
+                    selected = self._new(indexing.get(self._node, (0,), (rows,), 0), key._storage.device)
+                    return _laid_out(selected, self, (0,), (rows,), 0) if self._path else selected
         elif type(key) is int or type(key) is slice:
             shape = self._spec_node().spec.shape
             if shape:
                 return self._views(_of_first(key, shape) or ((movement.reshape, {"shape": shape}),))
-        found = parse(self, key)
-        view = _view(self, found)
-        if not found.advanced:
+        subscript = parse(self, key)
+        view = _view(self, subscript)
+        if not subscript.advanced:
             return view if view is not self else self._view(movement.reshape, shape=tuple(self.shape))  # type: ignore[return-value]
-        positions = _positions(found, self._storage.device)
-        made = self._new(indexing.get(view._node, *positions), self._storage.device)
+        positions = _positions(subscript, self._storage.device)
+        selected = self._new(indexing.get(view._node, *positions), self._storage.device)
         if view._path:
-            _laid_out(made, view, *positions)
+            _laid_out(selected, view, *positions)
         if not any(node.spec.shape for node in positions[1]):
-            made._selected = lambda part: view._assign(indexing.put(view._node, *positions, part._node))
-        return made
+            selected._selected = lambda part: view._assign(indexing.put(view._node, *positions, part._node))
+        return selected
 
     def __setitem__(self, key: Index, value: Operand) -> None:
         if (type(key) is int or type(key) is slice) and self.ndim:
             steps = _of_first(key, self._spec_node().spec.shape)
             _write(self._views(steps) if steps else self, value)
             return
-        found = parse(self, key)
-        view = _view(self, found)
-        if not found.advanced:
+        subscript = parse(self, key)
+        view = _view(self, subscript)
+        if not subscript.advanced:
             _write(view, value)
             return
         node = _value(view, value, strict=True)
-        mask = _only_mask(found)
+        mask = _only_mask(subscript)
         written = None if mask is None else _masked(view._node, *mask, node)
         if written is None:
-            written = indexing.put(view._node, *_positions(found, self._storage.device), node)
+            written = indexing.put(view._node, *_positions(subscript, self._storage.device), node)
         view._assign(written)
         if view is self:
             called(self, "aten::index_put")
 
     def index_put(self, indices: Sequence[Tensor | None], values: Operand, accumulate: bool = False) -> Tensor:
         """A copy in which the positions that `indices` name are `values`, or with accumulate have them added."""
-        found = parse(self, tuple(indices))
-        if not found.advanced:
+        subscript = parse(self, tuple(indices))
+        if not subscript.advanced:
             raise RangeError("index_put(): expected at least one index tensor")
         node = _value(self, values, strict=True)
         if accumulate and node.spec.dtype is dtypes.bool_:  # What is added is true or not: once is enough.
             this: Any = self
-            given = values.to(dtypes.int32) if isinstance(values, TensorBase) else int(values)  # type: ignore[attr-defined]
-            counts: Tensor = this.to(dtypes.int32).index_put(indices, given, True)
+            increments = values.to(dtypes.int32) if isinstance(values, TensorBase) else int(values)  # type: ignore[attr-defined]
+            counts: Tensor = this.to(dtypes.int32).index_put(indices, increments, True)
             return counts.ne(0)
-        positions = _positions(found, self._storage.device)
-        written = indexing.put(_view(self, found)._node, *positions, node, accumulate=accumulate)
-        made = self._new(indexing.shaped(written, tuple(self.shape)), self._storage.device)
-        return called(memory_format.same(made, self) if self._path else made, "aten::index_put")
+        positions = _positions(subscript, self._storage.device)
+        written = indexing.put(_view(self, subscript)._node, *positions, node, accumulate=accumulate)
+        result = self._new(indexing.shaped(written, tuple(self.shape)), self._storage.device)
+        return called(memory_format.same(result, self) if self._path else result, "aten::index_put")
 
     def index_put_(self, indices: Sequence[Tensor | None], values: Operand, accumulate: bool = False) -> Self:
         """index_put, written into this tensor."""
@@ -148,25 +148,25 @@ def parse(x: TensorBase, key: object) -> Subscript:
         raise RangeError(f"too many indices for tensor of dimension {rank}")
     if not any(item is Ellipsis for item in items):
         items.append(Ellipsis)
-    found, shape, axis = Subscript(), tuple(x.shape), 0
+    subscript, shape, axis = Subscript(), tuple(x.shape), 0
     rest = rank - taken
     for item in items:
         if item is Ellipsis:
             for size in shape[axis : axis + rest]:
-                found.keep(size)
+                subscript.keep(size)
             axis, rest = axis + rest, 0
         elif item is None:
-            found.shape.append(1)
+            subscript.shape.append(1)
         elif isinstance(item, slice):
-            _slice(found, item, shape[axis])
+            _slice(subscript, item, shape[axis])
             axis += 1
         elif isinstance(item, int):
-            found.select(_row(item, axis, shape[axis]), 1, 1)
+            subscript.select(_row(item, axis, shape[axis]), 1, 1)
             axis += 1
         else:
-            _advanced(found, item, shape, axis)
+            _advanced(subscript, item, shape, axis)
             axis += _axes_of(item)
-    return found
+    return subscript
 
 
 def _of_first(item: int | slice, shape: Shape) -> Path:
@@ -256,7 +256,7 @@ def _listed(item: Sequence[Any], device: Device) -> Node:
     if flat and all(isinstance(value, bool) for value in flat):
         dtype = dtypes.bool_
         if len(shape) == 1:  # The positions are known here: no device is asked.
-            return _rows([at for at, value in enumerate(flat) if value], len(item), device)
+            return _rows([index for index, value in enumerate(flat) if value], len(item), device)
     else:
         from_data.infer(kinds, nested=True)
         flat, dtype = [int(value) for value in flat], dtypes.int64
@@ -285,10 +285,10 @@ def _row(item: int, axis: int, size: int) -> int:
     return item % size
 
 
-def _slice(found: Subscript, item: slice, size: int) -> None:
+def _slice(subscript: Subscript, item: slice, size: int) -> None:
     rows = _range(item, size)
-    found.select(rows.start, len(rows), rows.step)
-    found.shape.append(len(rows))
+    subscript.select(rows.start, len(rows), rows.step)
+    subscript.shape.append(len(rows))
 
 
 def _range(item: slice, size: int) -> range:
@@ -309,23 +309,23 @@ def _whole(part: object) -> int:
     return whole(part)
 
 
-def _advanced(found: Subscript, item: Node, shape: Shape, axis: int) -> None:
+def _advanced(subscript: Subscript, item: Node, shape: Shape, axis: int) -> None:
     own = item.spec.shape
-    at = len(found.shape)
-    found.advanced[at] = item
+    axis_of_result = len(subscript.shape)
+    subscript.advanced[axis_of_result] = item
     if item.spec.dtype is dtypes.bool_:
         if not own:  # A new axis, of size 1 or 0.
-            found.shape.append(1)
+            subscript.shape.append(1)
             return
         for offset, n in enumerate(own):
             if n != shape[axis + offset]:
                 _raise_mask(own, offset, shape, axis)
-            found.keep(n)
+            subscript.keep(n)
         return
     expected = item.attrs.get("mask", shape[axis])
     if expected != shape[axis]:
         _raise_mask((expected,), 0, shape, axis)
-    found.keep(shape[axis])
+    subscript.keep(shape[axis])
 
 
 def _raise_mask(mask: Shape, offset: int, shape: Shape, axis: int) -> None:
@@ -335,42 +335,44 @@ def _raise_mask(mask: Shape, offset: int, shape: Shape, axis: int) -> None:
     )
 
 
-def _laid_out(made: Tensor, view: TensorBase, axes: Sequence[int], indices: Sequence[Node], at: int) -> Tensor:
+def _laid_out(
+    selected: Tensor, view: TensorBase, axes: Sequence[int], indices: Sequence[Node], start_axis: int
+) -> Tensor:
     """What was read at index tensors, in memory in the order of what it was read from."""
     lead = broadcast_all([node.spec.shape for node in indices])
     steps = [step for axis, step in enumerate(strides_of(view)[0]) if axis not in axes]
-    read = (*steps[:at], *(0 for _ in lead), *steps[at:])
-    rows = (*(0 for _ in steps[:at]), *strides(lead), *(0 for _ in steps[at:]))
-    shape = tuple(made.shape)
-    return memory_format.laid_out(made, memory_format.elementwise(shape, ((shape, read), (shape, rows))))
+    read = (*steps[:start_axis], *(0 for _ in lead), *steps[start_axis:])
+    rows = (*(0 for _ in steps[:start_axis]), *strides(lead), *(0 for _ in steps[start_axis:]))
+    shape = tuple(selected.shape)
+    return memory_format.laid_out(selected, memory_format.elementwise(shape, ((shape, read), (shape, rows))))
 
 
 # The two parts
 
 
-def _view(x: TensorBase, found: Subscript) -> TensorBase:
+def _view(x: TensorBase, subscript: Subscript) -> TensorBase:
     """What the basic part leaves, sharing memory; x itself where that is everything."""
-    sizes, shape = tuple(found.sizes), tuple(found.shape)
+    sizes, shape = tuple(subscript.sizes), tuple(subscript.shape)
     steps: Path = ()
     if sizes != x._spec_node().spec.shape:
-        cut = {"starts": tuple(found.starts), "sizes": sizes, "steps": tuple(found.steps)}
+        cut = {"starts": tuple(subscript.starts), "sizes": sizes, "steps": tuple(subscript.steps)}
         steps = ((movement.slice_, cut),)
     if shape != sizes:
         steps = (*steps, (movement.reshape, {"shape": shape}))
     return x._views(steps) if steps else x
 
 
-def _positions(found: Subscript, device: Device) -> tuple[list[int], list[Node], int]:
+def _positions(subscript: Subscript, device: Device) -> tuple[list[int], list[Node], int]:
     """Axes of the view, an index node for each, and the axis of the result where what they broadcast to stands."""
     axes: list[int] = []
     indices: list[Node] = []
-    for at, item in found.advanced.items():
+    for axis, item in subscript.advanced.items():
         parts = _nonzero(item, device) if item.spec.dtype is dtypes.bool_ else [item]
-        axes.extend(range(at, at + len(parts)))
+        axes.extend(range(axis, axis + len(parts)))
         indices.extend(parts)
     ranked = [axis for axis, index in zip(axes, indices, strict=True) if index.spec.shape]
     dropped = [axis for axis in axes if axis not in ranked]  # A tensor of shape () counts as a number.
-    left = [axis for axis in range(len(found.shape)) if axis not in dropped]
+    left = [axis for axis in range(len(subscript.shape)) if axis not in dropped]
     order = [left.index(axis) for axis in ranked]
     together = order == list(range(order[0], order[0] + len(order))) if order else False
     return axes, indices, order[0] if together else 0
@@ -400,24 +402,24 @@ def read_last(ends: TensorBase) -> int:
     return int(conversion.numbers(last._bytes(), dtypes.int64)[0])
 
 
-def _only_mask(found: Subscript) -> tuple[Node, int] | None:
+def _only_mask(subscript: Subscript) -> tuple[Node, int] | None:
     """The mask and its axis, where a mask with axes is the whole advanced part."""
-    if len(found.advanced) != 1:
+    if len(subscript.advanced) != 1:
         return None
-    ((at, item),) = found.advanced.items()
-    return (item, at) if item.spec.dtype is dtypes.bool_ and item.spec.shape else None
+    ((axis, item),) = subscript.advanced.items()
+    return (item, axis) if item.spec.dtype is dtypes.bool_ and item.spec.shape else None
 
 
-def _masked(view: Node, mask: Node, at: int, value: Node) -> Node | None:
+def _masked(view: Node, mask: Node, axis: int, value: Node) -> Node | None:
     """The view after view[mask] = value, where value is the same for all chosen positions; None where it is not."""
-    after = view.spec.shape[at + len(mask.spec.shape) :]
-    given = value.spec.shape
-    if len(given) > len(after):
-        split = len(given) - len(after) - 1
-        if given[split] != 1:
+    after = view.spec.shape[axis + len(mask.spec.shape) :]
+    value_shape = value.spec.shape
+    if len(value_shape) > len(after):
+        split = len(value_shape) - len(after) - 1
+        if value_shape[split] != 1:
             return None
-        value = indexing.shaped(value, (*given[:split], *(1 for _ in mask.spec.shape), *given[split + 1 :]))
-    chosen = indexing.shaped(mask, (*(1 for _ in range(at)), *mask.spec.shape, *(1 for _ in after)))
+        value = indexing.shaped(value, (*value_shape[:split], *(1 for _ in mask.spec.shape), *value_shape[split + 1 :]))
+    chosen = indexing.shaped(mask, (*(1 for _ in range(axis)), *mask.spec.shape, *(1 for _ in after)))
     if not indexing.fits(value.spec.shape, view.spec.shape):
         return None
     value = arithmetic.broadcast_to(value, view.spec.shape)
@@ -461,14 +463,14 @@ def _value(view: TensorBase, value: object, *, strict: bool = False) -> Node:
 
 def _copied(node: Node, shape: Shape) -> Node:
     """Broadcast to the shape of what it is written to."""
-    given = indexing.without_leading(node.spec.shape, len(shape))
-    if len(given) > len(shape):
+    source_shape = indexing.without_leading(node.spec.shape, len(shape))
+    if len(source_shape) > len(shape):
         raise ShapeError(
             f"The number of elements in the target shape {list(shape)} is smaller than that of the value's shape "
             f"{list(node.spec.shape)}"
         )
-    if not indexing.fits(given, shape):
-        padded = (1,) * (len(shape) - len(given)) + given
+    if not indexing.fits(source_shape, shape):
+        padded = (1,) * (len(shape) - len(source_shape)) + source_shape
         axis, have, want = next(
             (a, m, n) for a, (m, n) in enumerate(zip(padded, shape, strict=False)) if m not in (1, n)
         )
@@ -476,7 +478,7 @@ def _copied(node: Node, shape: Shape) -> Node:
             f"The expanded size of the tensor ({want}) must match the existing size ({have}) at non-singleton "
             f"dimension {axis}.  Target sizes: {list(shape)}.  Tensor sizes: {list(node.spec.shape)}"
         )
-    return arithmetic.broadcast_to(indexing.shaped(node, given), shape)
+    return arithmetic.broadcast_to(indexing.shaped(node, source_shape), shape)
 
 
 def _overwritten(before: Node, value: Node) -> Node:

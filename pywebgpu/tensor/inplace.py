@@ -101,8 +101,8 @@ class InplaceMethods(ContractionMethods):
     def _computed(self, name: str, values: Iterable[object]) -> Self:
         if self.requires_grad:
             raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}().")
-        made: Any = self.detach()
-        return self.copy_(made.new_tensor(list(values)).reshape(self.shape))
+        values_tensor: Any = self.detach()
+        return self.copy_(values_tensor.new_tensor(list(values)).reshape(self.shape))
 
     def _fitted(self, value: Operand) -> Node:
         """A value as a node of this tensor's shape and dtype."""

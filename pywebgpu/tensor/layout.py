@@ -31,7 +31,7 @@ class Layout(Movement):
 laid_out: Layout = Layout(
     "laid_out",
     infer=lambda x, strides: x,
-    index=lambda at, x, strides: (at, ()),
+    index=lambda coords, x, strides: (coords, ()),
     reference=lambda xp, a, strides: a,
     vjp=lambda g, out, x, strides: g,
 )
@@ -146,8 +146,8 @@ def _step(op: Movement, attrs: Attrs, shape: Shape, steps: Shape, offset: int) -
             offset,
         )
     if op is movement.reshape:
-        found = reshaped(shape, steps, attrs["shape"])
-        return strides(attrs["shape"]) if found is None else found, offset
+        strides_after = reshaped(shape, steps, attrs["shape"])
+        return strides(attrs["shape"]) if strides_after is None else strides_after, offset
     return steps, offset
 
 

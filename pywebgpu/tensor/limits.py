@@ -61,10 +61,10 @@ class iinfo:
         return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"
 
 
-def _dtype(name: str, given: object) -> DType:
-    if not isinstance(given, DType):
-        raise TypeError(f"{name}(): argument 'type' (position 1) must be torch.dtype, not {type(given).__name__}")
-    return given
+def _dtype(name: str, dtype: object) -> DType:
+    if not isinstance(dtype, DType):
+        raise TypeError(f"{name}(): argument 'type' (position 1) must be torch.dtype, not {type(dtype).__name__}")
+    return dtype
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,29 +45,29 @@ ROW_MAJOR = frozenset(
 )
 
 
-def kept(made: TensorBase, first: object, second: object = None, *others: object) -> Tensor:
+def kept(result: TensorBase, first: object, second: object = None, *others: object) -> Tensor:
     """A result that was computed element by element, in memory as PyTorch's would be. Operands: in the call's order."""
     if not (getattr(first, "_path", 0) or getattr(second, "_path", 0)):
         for value in others:
             if getattr(value, "_path", 0):
                 break
         else:
-            return made  # type: ignore[return-value]  # Tensors are of that class.
+            return result  # type: ignore[return-value]  # Tensors are of that class.
     operands = (first, second, *others)
     known = tuple([
         (tuple(value.shape), strides_of(value)[0]) if isinstance(value, TensorBase) else NUMBER
         for value in operands
         if value is not None
     ])  # fmt: skip
-    return laid_out(made, elementwise(tuple(made.shape), known))
+    return laid_out(result, elementwise(tuple(result.shape), known))
 
 
-def laid_out(made: TensorBase, steps: Shape | None) -> Tensor:
+def laid_out(result: TensorBase, steps: Shape | None) -> Tensor:
     """A new tensor, told to have these strides. A view, and what has none to tell, is left as it is."""
-    node = made._storage.node
-    if steps is not None and not made._path and steps != strides(node.spec.shape):
-        made._path, made._cached = ((layout.laid_out, {"strides": steps}),), (made._storage.version, node)
-    return made  # type: ignore[return-value]  # Tensors are of that class.
+    node = result._storage.node
+    if steps is not None and not result._path and steps != strides(node.spec.shape):
+        result._path, result._cached = ((layout.laid_out, {"strides": steps}),), (result._storage.version, node)
+    return result  # type: ignore[return-value]  # Tensors are of that class.
 
 
 def by_columns(function: Callable[P, R]) -> Callable[P, R]:
@@ -77,10 +77,10 @@ def by_columns(function: Callable[P, R]) -> Callable[P, R]:
     def call(*args: P.args, **options: P.kwargs) -> R:
         result = function(*args, **options)
         first: Any = next(iter((*args, *options.values())))
-        for made in result if isinstance(result, tuple) else (result,):
-            if isinstance(made, TensorBase) and made.ndim >= first.ndim and made.dtype.kind is Kind.FLOAT:
-                rank = made.ndim
-                laid_out(made, of_order(tuple(made.shape), (*range(rank - 2), rank - 1, rank - 2)))
+        for output in result if isinstance(result, tuple) else (result,):
+            if isinstance(output, TensorBase) and output.ndim >= first.ndim and output.dtype.kind is Kind.FLOAT:
+                rank = output.ndim
+                laid_out(output, of_order(tuple(output.shape), (*range(rank - 2), rank - 1, rank - 2)))
         return result
 
     return call
@@ -129,24 +129,24 @@ def _sorted(shape: Shape, operands: list[Shape]) -> list[int]:
     order = list(range(len(shape) - 1, -1, -1))  # The smallest first.
     for last in range(1, len(order)):
         moved = last
-        for at in range(last - 1, -1, -1):
-            is_larger = _compared(shape, operands, order[at], order[moved])
+        for position in range(last - 1, -1, -1):
+            is_larger = _compared(shape, operands, order[position], order[moved])
             if is_larger > 0:
-                order[at], order[moved] = order[moved], order[at]
-                moved = at
+                order[position], order[moved] = order[moved], order[position]
+                moved = position
             elif is_larger < 0:
                 break
     return order[::-1]
 
 
-def _compared(shape: Shape, operands: list[Shape], one: int, other: int) -> int:
+def _compared(shape: Shape, operands: list[Shape], first: int, other: int) -> int:
     """1 where the first axis has the larger steps, -1 where the other has, 0 where no operand says it."""
     for steps in operands:
-        if not (steps[one] and steps[other]):
+        if not (steps[first] and steps[other]):
             continue
-        if steps[one] != steps[other]:
-            return 1 if steps[one] > steps[other] else -1
-        if shape[one] > shape[other]:
+        if steps[first] != steps[other]:
+            return 1 if steps[first] > steps[other] else -1
+        if shape[first] > shape[other]:
             return 1
     return 0
 
@@ -157,28 +157,28 @@ def all_of(tensor: TensorBase) -> Tensor:
     return tensor._of(tensor._storage, path if layout.is_whole(path) else ())
 
 
-def in_memory(whole: TensorBase) -> Tensor:
+def in_memory(source: TensorBase) -> Tensor:
     """All elements of a storage in the order of its memory, as a view. whole: a tensor that shows it as it is."""
-    made: Tensor = whole  # type: ignore[assignment]  # Tensors are of that class.
-    if not made._path:
-        return made.reshape(-1)
-    return made.permute(layout.by_stride(made.shape, strides_of(made)[0])).reshape(-1)
+    tensor: Tensor = source  # type: ignore[assignment]  # Tensors are of that class.
+    if not tensor._path:
+        return tensor.reshape(-1)
+    return tensor.permute(layout.by_stride(tensor.shape, strides_of(tensor)[0])).reshape(-1)
 
 
-def same(made: TensorBase, source: TensorBase) -> Tensor:
+def same(result: TensorBase, source: TensorBase) -> Tensor:
     """A new tensor in memory as PyTorch's preserve_format lays it out beside `source`."""
-    return laid_out(made, elementwise(tuple(made.shape), ((tuple(source.shape), strides_of(source)[0]),)))
+    return laid_out(result, elementwise(tuple(result.shape), ((tuple(source.shape), strides_of(source)[0]),)))
 
 
-def formatted(made: TensorBase, source: TensorBase, memory_format: object = None) -> Tensor:
+def formatted(result: TensorBase, source: TensorBase, memory_format: object = None) -> Tensor:
     """A new tensor in the order of a memory format: of None and preserve_format, in that of `source`.
 
     Raises RuntimeError for a tensor of another rank than the format is of.
     """
     if memory_format is None or memory_format is preserve_format:
-        return same(made, source) if source._path else made  # type: ignore[return-value]
-    order = layout.order_of(memory_format, made.shape)
-    return laid_out(made, None if order is None else of_order(tuple(made.shape), order))
+        return same(result, source) if source._path else result  # type: ignore[return-value]
+    order = layout.order_of(memory_format, result.shape)
+    return laid_out(result, None if order is None else of_order(tuple(result.shape), order))
 
 
 def suggested(source: TensorBase) -> tuple[int, ...] | None:
@@ -196,16 +196,16 @@ def of_call(function: Callable[..., object], results: Iterable[object], tensors:
         return
     order = _format_of(name, tensors)
     first = strides_of(tensors[0])[0] if name in LIKE_FIRST else ()
-    for made in results:
-        if not isinstance(made, TensorBase) or made._path or made.ndim < 2:
+    for result in results:
+        if not isinstance(result, TensorBase) or result._path or result.ndim < 2:
             continue
-        shape = tuple(made.shape)
+        shape = tuple(result.shape)
         if order is not None:
-            laid_out(made, of_order(shape, order) if len(order) == made.ndim else None)
-        elif len(first) == made.ndim:
-            laid_out(made, elementwise(shape, ((shape, first),)))
-        elif _by_element(made._storage.node, tensors):
-            kept(made, *tensors)
+            laid_out(result, of_order(shape, order) if len(order) == result.ndim else None)
+        elif len(first) == result.ndim:
+            laid_out(result, elementwise(shape, ((shape, first),)))
+        elif _by_element(result._storage.node, tensors):
+            kept(result, *tensors)
 
 
 def _format_of(name: str, tensors: Sequence[TensorBase]) -> tuple[int, ...] | None:
@@ -215,8 +215,8 @@ def _format_of(name: str, tensors: Sequence[TensorBase]) -> tuple[int, ...] | No
         return orders.pop() if len(orders) == 1 else None
     if tensors[0].ndim not in FORMATTED.get(name, ()):
         return None
-    found = suggested(tensors[0])
-    return suggested(tensors[1]) if found is None and name.startswith("conv") else found
+    order = suggested(tensors[0])
+    return suggested(tensors[1]) if order is None and name.startswith("conv") else order
 
 
 def is_permuted(path: Path) -> bool:

@@ -56,10 +56,10 @@ def binary(function: Callable[[Any, Any], Node]) -> Binary:
     @aliased
     def method(self: TensorBase, other: Operand) -> Tensor:
         try:
-            found = operand(self, other)
+            right = operand(self, other)
         except OnHostError:
             return method(beside(self, other), other)
-        node = function(self._node, found)
+        node = function(self._node, right)
         return kept(self._new(node.called(graph_name) if graph_name else node, self._storage.device), self, other)
 
     graph_name = _graph_name(function)
@@ -75,10 +75,10 @@ def pair(function: Callable[[Any, Any], Node]) -> Binary:
         if not isinstance(other, TensorBase):
             raise TypeError(f"{name}(): argument 'other' (position 1) must be Tensor, not {type(other).__name__}")
         try:
-            found = operand(self, other)
+            right = operand(self, other)
         except OnHostError:
             return method(beside(self, other), other)
-        node = function(self._node, found)
+        node = function(self._node, right)
         return kept(self._new(node.called(graph_name) if graph_name else node, self._storage.device), self, other)
 
     graph_name = _graph_name(function)
@@ -96,16 +96,16 @@ def operator(function: Callable[[Any, Any], Node]) -> Binary:
             if isinstance(other, TensorBase) and other._storage.device is device:
                 return kept(self._new(function(self._node, other._node), device), self, other)
         try:
-            found = operand(self, other)
+            right = operand(self, other)
         except NoOperandError:
             if not from_data.is_array(other):
                 return NotImplemented  # type: ignore[no-any-return]
-            found = from_data.from_array(other, None, device)  # As PyTorch's operators take them; its functions do not.
+            right = from_data.from_array(other, None, device)  # As PyTorch's operators take them; its functions do not.
         except OnHostError:
             return method(beside(self, other), other)
         if used.autocast is not None and thread_state.autocast:
-            return apply(function, self, found)
-        return kept(self._new(function(self._node, found), self._storage.device), self, other)
+            return apply(function, self, right)
+        return kept(self._new(function(self._node, right), self._storage.device), self, other)
 
     return named(method, function)
 
@@ -133,12 +133,12 @@ def reflected(function: Callable[[Any, Any], Node]) -> Binary:
         if type(other) is float and (used.autocast is None or not thread_state.autocast):
             return kept(self._new(function(other, self._node), self._storage.device), other, self)
         try:
-            found = operand(self, other)
+            left = operand(self, other)
         except NoOperandError:
             return NotImplemented  # type: ignore[no-any-return]
         if used.autocast is not None and thread_state.autocast:
-            return apply(function, found, self)
-        return kept(self._new(function(found, self._node), self._storage.device), other, self)
+            return apply(function, left, self)
+        return kept(self._new(function(left, self._node), self._storage.device), other, self)
 
     return named(method, function)
 
@@ -170,8 +170,8 @@ def operand(self: TensorBase, other: object) -> NodeOperand:
     if from_data.is_array(other) and getattr(other, "ndim", True):
         raise NoOperandError(f"argument 'other' must be Tensor, not {type(other).__module__}.{type(other).__name__}")
     if isinstance(other, complex) or str(getattr(other, "dtype", "")).startswith("complex"):
-        found: Node = arithmetic.parts().beside(complex(other), self.dtype)  # type: ignore[call-overload]
-        return found
+        number: Node = arithmetic.parts().beside(complex(other), self.dtype)  # type: ignore[call-overload]
+        return number
     if hasattr(other, "__index__"):
         return int(other)
     if hasattr(other, "__float__"):

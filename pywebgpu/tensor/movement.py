@@ -58,8 +58,8 @@ class MovementMethods(TensorBase):
     def stride(self, dim: int) -> int: ...
     def stride(self, dim: int | None = None) -> tuple[int, ...] | int:
         """Steps in memory from one element of an axis to the next."""
-        found = strides_of(self)[0]
-        return found if dim is None else found[shapes.axis(dim, self.ndim)]
+        steps = strides_of(self)[0]
+        return steps if dim is None else steps[shapes.axis(dim, self.ndim)]
 
     def storage_offset(self) -> int:
         """Where its first element lies in its memory."""
@@ -116,8 +116,8 @@ class MovementMethods(TensorBase):
 
     def clone(self, *, memory_format: object = None) -> Tensor:
         """A copy with its own memory, in the order of its own or of a memory format; the gradient flows back."""
-        made = self._new(pointwise.copy(self._node), self._storage.device)
-        return formatted(made, self, memory_format)
+        copy = self._new(pointwise.copy(self._node), self._storage.device)
+        return formatted(copy, self, memory_format)
 
     def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Tensor:
         """Some axes as one; all of them if none are named."""
@@ -143,17 +143,17 @@ class MovementMethods(TensorBase):
             raise RangeError(f"Dimension specified as {dim} but tensor has no dimensions")
         if not len(sizes):
             raise ShapeError("unflatten: sizes must be non-empty")
-        at = shapes.axis(dim, self.ndim)
+        axis = shapes.axis(dim, self.ndim)
         try:
-            parts = shapes.resolve(sizes, self.shape[at])
+            parts = shapes.resolve(sizes, self.shape[axis])
         except ShapeError as error:
             if not str(error).startswith("shape '"):
                 raise
             raise ShapeError(
-                f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {at} ({self.shape[at]}) "
-                "in the input tensor"
+                f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {axis} "
+                f"({self.shape[axis]}) in the input tensor"
             ) from None
-        return self.reshape(*self.shape[:at], *parts, *self.shape[at + 1 :])
+        return self.reshape(*self.shape[:axis], *parts, *self.shape[axis + 1 :])
 
     @aliased
     def squeeze(self, dim: int | Sequence[int] | None = None) -> Tensor:
@@ -164,14 +164,14 @@ class MovementMethods(TensorBase):
             dim = shapes.plain(dim)
             axes = (dim,) if isinstance(dim, int) else dim
             drop = {a for a in shapes.axes(axes, self.ndim) if self.shape[a] == 1} if len(axes) else set()
-        made = self._view(movement.reshape, shape=tuple(n for a, n in enumerate(self.shape) if a not in drop))
-        return called(made, "squeeze" if dim is None else "squeeze_dim")
+        squeezed = self._view(movement.reshape, shape=tuple(n for a, n in enumerate(self.shape) if a not in drop))
+        return called(squeezed, "squeeze" if dim is None else "squeeze_dim")
 
     @aliased
     def unsqueeze(self, dim: int) -> Tensor:
         """A view with one more axis, of size 1."""
-        at = shapes.axis(dim, self.ndim + 1)
-        return self._view(movement.reshape, shape=(*self.shape[:at], 1, *self.shape[at:]))
+        axis = shapes.axis(dim, self.ndim + 1)
+        return self._view(movement.reshape, shape=(*self.shape[:axis], 1, *self.shape[axis:]))
 
     # Permutations
 
@@ -203,8 +203,8 @@ class MovementMethods(TensorBase):
         """The two axes of a matrix exchanged."""
         if self.ndim > 2:
             raise ShapeError(f"t() expects a tensor with <= 2 dimensions, but self is {self.ndim}D")
-        made = self.transpose(0, 1) if self.ndim == 2 else self._view(movement.reshape, shape=tuple(self.shape))
-        return called(made, "t")
+        transposed = self.transpose(0, 1) if self.ndim == 2 else self._view(movement.reshape, shape=tuple(self.shape))
+        return called(transposed, "t")
 
     @property
     def T(self) -> Tensor:
@@ -301,13 +301,13 @@ class MovementMethods(TensorBase):
         if self.ndim == 0:
             raise ShapeError("narrow() cannot be applied to a 0-dim tensor.")
         if isinstance(start, TensorBase):
-            given: Any = start
-            if given.ndim or given.dtype.kind is not Kind.INT:
+            start_tensor: Any = start
+            if start_tensor.ndim or start_tensor.dtype.kind is not Kind.INT:
                 raise ShapeError("start must be an 0-dim integral Tensor.")
-            start = int(given.item())
+            start = int(start_tensor.item())
         start, length = whole(start), whole(length)
-        at = shapes.axis(dim, self.ndim)
-        n = self.shape[at]
+        axis = shapes.axis(dim, self.ndim)
+        n = self.shape[axis]
         if length < 0:
             raise ShapeError("narrow(): length must be non-negative.")
         if not -n <= start <= n:
@@ -315,27 +315,27 @@ class MovementMethods(TensorBase):
         start += n if start < 0 else 0
         if length < 0 or start + length > n:
             raise ShapeError(f"start ({start}) + length ({length}) exceeds dimension size ({n}).")
-        return self._sliced(at, start, length)
+        return self._sliced(axis, start, length)
 
     @aliased
     def select(self, dim: int, index: int) -> Tensor:
         """The elements at a position of an axis, without it."""
         if self.ndim == 0:
             raise RangeError("select() cannot be applied to a 0-dim tensor.")
-        at, index = shapes.axis(dim, self.ndim), whole(index)
-        n = self.shape[at]
+        axis, index = shapes.axis(dim, self.ndim), whole(index)
+        n = self.shape[axis]
         if not -n <= index < n:
             raise RangeError(
-                f"select(): index {index} out of range for tensor of size {list(self.shape)} at dimension {at}"
+                f"select(): index {index} out of range for tensor of size {list(self.shape)} at dimension {axis}"
             )
-        return called(self._sliced(at, index % n, 1).squeeze(at), "select")
+        return called(self._sliced(axis, index % n, 1).squeeze(axis), "select")
 
     def split(self, split_size: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
         """Parts of one size, or of the sizes in a list, along an axis."""
         if not self.ndim:
             raise ShapeError("split expects at least a 1-dimensional tensor")
-        at = shapes.axis(dim, self.ndim)
-        n, split_size = self.shape[at], shapes.plain(split_size)
+        axis = shapes.axis(dim, self.ndim)
+        n, split_size = self.shape[axis], shapes.plain(split_size)
         if isinstance(split_size, int):
             if split_size < 0 or (split_size == 0 and n):
                 raise ShapeError(f"split expects split_size be non-negative, but got split_size={split_size}")
@@ -345,15 +345,15 @@ class MovementMethods(TensorBase):
             if sum(parts) != n:
                 raise ShapeError(
                     f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size "
-                    f"at dimension {at}), "
+                    f"at dimension {axis}), "
                     f"but got split_sizes={parts}"
                 )
         name = "split" if isinstance(split_size, int) else "aten::split_with_sizes"
-        return _of_several([called(part, name) for part in self._parts(at, parts)])
+        return _of_several([called(part, name) for part in self._parts(axis, parts)])
 
-    def _parts(self, at: int, sizes: Sequence[int]) -> tuple[Tensor, ...]:
+    def _parts(self, axis: int, sizes: Sequence[int]) -> tuple[Tensor, ...]:
         starts = [sum(sizes[:i]) for i in range(len(sizes))]
-        return tuple(self._sliced(at, start, size) for start, size in zip(starts, sizes, strict=True))
+        return tuple(self._sliced(axis, start, size) for start, size in zip(starts, sizes, strict=True))
 
     @aliased
     def chunk(self, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
@@ -366,25 +366,26 @@ class MovementMethods(TensorBase):
     @aliased
     def unbind(self, dim: int = 0) -> tuple[Tensor, ...]:
         """The slices along an axis, without it."""
-        at = shapes.axis(dim, self.ndim)
-        return _of_several([called(self.select(at, i), "unbind") for i in range(self.shape[at])])
+        axis = shapes.axis(dim, self.ndim)
+        return _of_several([called(self.select(axis, i), "unbind") for i in range(self.shape[axis])])
 
     @aten("unfold")
     def unfold(self, dimension: int, size: int, step: int) -> Tensor:
         """Windows of `size` elements, `step` apart, as a new last axis. A view."""
         size, step = whole(size), whole(step)
-        at = shapes.axis(dimension, self.ndim)
+        axis = shapes.axis(dimension, self.ndim)
         if self.ndim == 0 and size in (0, 1) and step > 0:
             return self.reshape(1)[:size]
-        if self.ndim == 0 or size > self.shape[at]:
+        if self.ndim == 0 or size > self.shape[axis]:
             raise ShapeError(
-                f"maximum size for tensor at dimension {at} is {self.shape[at] if self.ndim else 1} but size is {size}"
+                f"maximum size for tensor at dimension {axis} is {self.shape[axis] if self.ndim else 1} "
+                f"but size is {size}"
             )
         if size < 0:
             raise ShapeError(f"size is {size} but must be >= 0")
         if step <= 0:
             raise ShapeError(f"step is {step} but must be > 0")
-        return self._view(movement.window, axis=at, size=size, step=step, dilation=1)
+        return self._view(movement.window, axis=axis, size=size, step=step, dilation=1)
 
     @aten("diagonal")
     def diagonal(self, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
@@ -409,8 +410,10 @@ class MovementMethods(TensorBase):
         if not dims and not named:
             raise TypeError('flip() missing 1 required positional arguments: "dims"')
         axes = as_tuple(dims, named)
-        found = shapes.axes(axes, self.ndim) if axes else ()
-        return formatted(self._new(pointwise.copy(movement.flip(self._node, axes=found)), self._storage.device), self)
+        flipped_axes = shapes.axes(axes, self.ndim) if axes else ()
+        return formatted(
+            self._new(pointwise.copy(movement.flip(self._node, axes=flipped_axes)), self._storage.device), self
+        )
 
     def fliplr(self) -> Tensor:
         """The order of columns reversed."""
@@ -442,8 +445,8 @@ class MovementMethods(TensorBase):
         for move, dim in zip(moves, axes, strict=True):
             n = self.shape[shapes.axis(dim, self.ndim)]
             if n and move % n:
-                whole = self if out is None else out
-                out = cat([whole.narrow(dim, n - move % n, move % n), whole.narrow(dim, 0, n - move % n)], dim)
+                source = self if out is None else out
+                out = cat([source.narrow(dim, n - move % n, move % n), source.narrow(dim, 0, n - move % n)], dim)
         return self.clone() if out is None else out
 
 

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 def cross(input: Tensor, other: Tensor, dim: int | None) -> Tensor:
     """The vector product along an axis of size 3."""
     shape = shapes.broadcast(tuple(input.shape), tuple(other.shape))
-    at = next((a for a, n in enumerate(shape) if n == 3), -1) if dim is None else dim
-    if not shape or shape[at] != 3:
-        raise RuntimeError(f"linalg.cross: inputs dimension {at} must have length 3. Got {list(shape)}")
+    axis = next((a for a, n in enumerate(shape) if n == 3), -1) if dim is None else dim
+    if not shape or shape[axis] != 3:
+        raise RuntimeError(f"linalg.cross: inputs dimension {axis} must have length 3. Got {list(shape)}")
     x, y = input.expand(shape), other.expand(shape)
-    return x.roll(-1, at).mul(y.roll(-2, at)).sub(x.roll(-2, at).mul(y.roll(-1, at)))
+    return x.roll(-1, axis).mul(y.roll(-2, axis)).sub(x.roll(-2, axis).mul(y.roll(-1, axis)))
 
 
 @aten("rot90")
@@ -69,12 +69,12 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     return _length(input.index_select(0, rows[0]).sub(input.index_select(0, rows[1])), p)
 
 
-def _length(apart: Tensor, p: float) -> Tensor:
+def _length(difference: Tensor, p: float) -> Tensor:
     """The p-norm of rows. For p = inf each of the largest has the whole gradient; 0 of rows without elements."""
     if p != inf:
-        return apart.norm(p, -1)
-    size = apart.abs()
-    if not apart.shape[-1]:
+        return difference.norm(p, -1)
+    size = difference.abs()
+    if not difference.shape[-1]:
         return size.sum(-1)
     far: Tensor = size.detach().amax(-1, keepdim=True)
     return apply(pointwise.graft, far.squeeze(-1), size.where(size.detach() == far, 0).sum(-1))
@@ -97,34 +97,34 @@ def cov(
     x = x if x.dtype.is_floating_point or x.dtype.is_complex else x.to(dtypes.default())
     weights = _observed(x, fweights, aweights)
     if weights is None:
-        apart = x.sub(x.mean(1, keepdim=True))
-        product: Tensor = apart.matmul(apart.H).div(max(x.shape[1] - correction, 0))
+        centred = x.sub(x.mean(1, keepdim=True))
+        product: Tensor = centred.matmul(centred.H).div(max(x.shape[1] - correction, 0))
     else:
         total = weights.sum()
-        apart = x.sub(x.mul(weights).sum(1, keepdim=True).div(total))
+        centred = x.sub(x.mul(weights).sum(1, keepdim=True).div(total))
         spent = 0.0 if aweights is None else weights.mul(aweights).sum().div(total).mul(correction)
         free = total.sub(spent if aweights is not None else correction).clamp_min(0)
-        product = apart.mul(weights).matmul(apart.H).div(free)
+        product = centred.mul(weights).matmul(centred.H).div(free)
     return product.reshape(()) if x.shape[0] == 1 else product
 
 
 def _observed(x: Tensor, fweights: Tensor | None, aweights: Tensor | None) -> Tensor | None:
     """The weight of each column of x."""
-    found: Tensor | None = None
-    for name, given, is_whole in (("fweights", fweights, True), ("aweights", aweights, False)):
-        if given is None:
+    observed: Tensor | None = None
+    for name, weights, is_whole in (("fweights", fweights, True), ("aweights", aweights, False)):
+        if weights is None:
             continue
-        if given.ndim > 1 or given.numel() != x.shape[1]:
+        if weights.ndim > 1 or weights.numel() != x.shape[1]:
             raise ShapeError(
                 f"cov(): expected {name} to have one weight for each of {x.shape[1]} observations, but got shape "
-                f"{list(given.shape)}"
+                f"{list(weights.shape)}"
             )
-        if given.dtype.is_floating_point == is_whole:
+        if weights.dtype.is_floating_point == is_whole:
             raise RuntimeError(f"cov(): expected {name} to have {'integral' if is_whole else 'floating point'} dtype")
-        if given.numel() and given.min().item() < 0:
+        if weights.numel() and weights.min().item() < 0:
             raise RuntimeError(f"cov(): {name} cannot be negative")
-        found = given if found is None else found.mul(given)
-    return found
+        observed = weights if observed is None else observed.mul(weights)
+    return observed
 
 
 @named_by_numpy
@@ -136,10 +136,10 @@ def corrcoef(input: Tensor) -> Tensor:
     if c.ndim == 0:
         return c.div(c)
     spread = c.diagonal().real.sqrt()
-    found = c.div(spread.unsqueeze(1)).div(spread.unsqueeze(0))
-    if not found.is_complex():
-        return found.clamp(-1, 1)
-    return complex_numbers.complex(found.real.clamp(-1, 1), found.imag.clamp(-1, 1))
+    coefficients = c.div(spread.unsqueeze(1)).div(spread.unsqueeze(0))
+    if not coefficients.is_complex():
+        return coefficients.clamp(-1, 1)
+    return complex_numbers.complex(coefficients.real.clamp(-1, 1), coefficients.imag.clamp(-1, 1))
 
 
 def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float = 1, dim: int = -1) -> Tensor:
@@ -164,8 +164,8 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     count = x.shape[0] if N is None else N
     powers = x.unsqueeze(-1).expand(*x.shape, count).clone()
     columns = create.arange(count, device=x.device)
-    made = powers.pow(columns)
-    return made if increasing else made.flip(-1)
+    matrix = powers.pow(columns)
+    return matrix if increasing else matrix.flip(-1)
 
 
 @named_by_numpy
@@ -196,11 +196,11 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Any, ...
         if size < 0:
             raise ValueError(f"'shape' cannot have negative values, but got {tuple(sizes)}")
     indices = indices.long()
-    found: list[Any] = []
+    coordinates: list[Any] = []
     for n in reversed(sizes):
-        found.insert(0, indices.remainder(n))
+        coordinates.insert(0, indices.remainder(n))
         indices = indices.floor_divide(n)
-    return tuple(found)
+    return tuple(coordinates)
 
 
 @named_by_numpy
@@ -253,15 +253,15 @@ def _cosines(length: int, periodic: bool, weights: tuple[float, ...], options: M
 
 
 def _one_if_short(length: int, window: Tensor, options: Made) -> Tensor:
-    made: Tensor = window.mul(0).add(1) if length == 1 else window
-    return made.requires_grad_(bool(options.get("requires_grad")))
+    values: Tensor = window.mul(0).add(1) if length == 1 else window
+    return values.requires_grad_(bool(options.get("requires_grad")))
 
 
 def _dtype(options: Made) -> DType:
-    found: DType = options.get("dtype") or dtypes.default()
-    if not found.is_floating_point:
-        raise RuntimeError(f"a window expects floating point dtypes, got: {found}")
-    return found
+    dtype: DType = options.get("dtype") or dtypes.default()
+    if not dtype.is_floating_point:
+        raise RuntimeError(f"a window expects floating point dtypes, got: {dtype}")
+    return dtype
 
 
 @named_by_numpy
@@ -269,16 +269,16 @@ def _dtype(options: Made) -> DType:
 @aten("cholesky")
 def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     """torch's old name of linalg.cholesky."""
-    found: Tensor = importlib.import_module("pywebgpu.linalg").cholesky(input, upper=upper)
-    return found
+    factor: Tensor = importlib.import_module("pywebgpu.linalg").cholesky(input, upper=upper)
+    return factor
 
 
 @named_by_numpy
 @outputs.writable()
 def qr(input: Tensor, some: bool = True) -> tuple[Tensor, Tensor]:
     """torch's old name of linalg.qr."""
-    found = importlib.import_module("pywebgpu.linalg").qr(input, "reduced" if some else "complete")
-    return return_types.of("qr", found)
+    factors = importlib.import_module("pywebgpu.linalg").qr(input, "reduced" if some else "complete")
+    return return_types.of("qr", factors)
 
 
 @named_by_numpy
@@ -315,9 +315,9 @@ def mvlgamma(input: Tensor, p: int) -> Tensor:
     """The multivariate lgamma of dimension p."""
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
-    halves = create.arange(p, device=input.device).mul(-0.5)
-    halves = halves.to(input.dtype) if input.dtype.is_floating_point else halves
-    return lgamma(input.unsqueeze(-1).add(halves)).sum(-1).add(p * (p - 1) / 4 * log(pi))
+    offsets = create.arange(p, device=input.device).mul(-0.5)
+    offsets = offsets.to(input.dtype) if input.dtype.is_floating_point else offsets
+    return lgamma(input.unsqueeze(-1).add(offsets)).sum(-1).add(p * (p - 1) / 4 * log(pi))
 
 
 def _real(op: Pointwise, x: Node) -> Node:
@@ -342,19 +342,19 @@ def gradient(
     places = [axis % max(input.ndim, 1) for axis in axes if -input.ndim <= axis < input.ndim]
     if len(set(places)) < len(places):
         raise RuntimeError(f"torch.gradient: an axis appears multiple times in the list of dims: {axes}")
-    one = 1.0 if spacing is None else spacing
-    apart = [one] * len(axes) if isinstance(one, int | float | Tensor) else list(one)
-    if len(apart) != len(axes):
+    distances = 1.0 if spacing is None else spacing
+    steps = [distances] * len(axes) if isinstance(distances, int | float | Tensor) else list(distances)
+    if len(steps) != len(axes):
         raise RuntimeError(
             f"torch.gradient expected spacing to be unspecified, a scalar or a list of length {len(axes)}, "
-            f"but got {len(apart)}"
+            f"but got {len(steps)}"
         )
     if edge_order not in (1, 2):
         raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
     if any(input.shape[axis] < edge_order + 1 for axis in axes):
         raise RuntimeError("torch.gradient expected each dimension size to be at least edge_order+1")
     x = input if input.dtype.kind is dtypes.Kind.FLOAT else input.to(dtypes.default())
-    return tuple(_slope(x, axis, step, edge_order) for axis, step in zip(axes, apart, strict=True))
+    return tuple(_slope(x, axis, step, edge_order) for axis, step in zip(axes, steps, strict=True))
 
 
 def _slope(x: Tensor, axis: int, step: float | Tensor, order: int) -> Tensor:
@@ -379,12 +379,12 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
     flat = input.detach().reshape(-1).ne(0)
     row = flat.cumsum(0).sub(1)
     row = functions.where(flat.logical_and(row < size), row, size)
-    made = create.full((size + 1, input.ndim), fill_value, dtype=dtypes.int64, device=input.device)
+    filled = create.full((size + 1, input.ndim), fill_value, dtype=dtypes.int64, device=input.device)
     if not input.ndim:
-        return made[:size]
+        return filled[:size]
     position = create.arange(flat.numel(), device=input.device)
     places = functions.stack(list(unravel_index(position, input.shape)), -1)
-    return made.scatter(0, row.unsqueeze(-1).expand(-1, input.ndim), places)[:size]
+    return filled.scatter(0, row.unsqueeze(-1).expand(-1, input.ndim), places)[:size]
 
 
 @named_by_numpy
@@ -418,35 +418,35 @@ def histogramdd(
     if input.ndim < 2:
         raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions")
     count = input.shape[-1]
-    given = [bins] * count if isinstance(bins, int) else list(bins)
-    if len(given) != count:
+    counts = [bins] * count if isinstance(bins, int) else list(bins)
+    if len(counts) != count:
         raise RuntimeError(
             f"torch.histogramdd: expected {count} sequences of bin edges for a {count}-dimensional histogram but got "
-            f"{len(given)}"
+            f"{len(counts)}"
         )
     if weight is not None and weight.shape != input.shape[:-1]:
         raise RuntimeError("torch.histogramdd: if weight tensor is provided it should have the shape of the input")
     points = input.detach().reshape(-1, count)
     columns = [points.select(1, axis) for axis in _builtin_range(count)]
     ends = [None] * count if range is None else [range[2 * axis : 2 * axis + 2] for axis in _builtin_range(count)]
-    edges = tuple(_edges(x, n, end) for x, n, end in zip(columns, given, ends, strict=True))
+    edges = tuple(_edges(x, n, end) for x, n, end in zip(columns, counts, ends, strict=True))
     place, inside = columns[0].new_zeros(columns[0].shape, dtype=dtypes.int64), columns[0].eq(columns[0])
     for x, edge in zip(columns, edges, strict=True):
         n = edge.numel() - 1
-        at = sorting.bucketize(x.contiguous(), edge, right=True).sub(1)
-        at = functions.where(x == edge[-1], n - 1, at)
-        inside = inside.logical_and(at >= 0).logical_and(at < n)
-        place = place.mul(n).add(at)
+        position = sorting.bucketize(x.contiguous(), edge, right=True).sub(1)
+        position = functions.where(x == edge[-1], n - 1, position)
+        inside = inside.logical_and(position >= 0).logical_and(position < n)
+        place = place.mul(n).add(position)
     shape = [edge.numel() - 1 for edge in edges]
     total = prod(shape)
     held = points.new_ones(points.shape[0]) if weight is None else weight.detach().reshape(-1).to(points.dtype)
     sums = points.new_zeros(total + 1).scatter_add(0, functions.where(inside, place, total), held)
-    found = sums[:total].reshape(shape)
+    densities = sums[:total].reshape(shape)
     if density:
-        found = found.div(found.sum())
+        densities = densities.div(densities.sum())
         for axis, edge in enumerate(edges):
-            found = found.div(edge.diff().reshape([-1 if a == axis else 1 for a in _builtin_range(count)]))
-    return return_types.of("histogramdd", (found, edges))
+            densities = densities.div(edge.diff().reshape([-1 if a == axis else 1 for a in _builtin_range(count)]))
+    return return_types.of("histogramdd", (densities, edges))
 
 
 def _edges(x: Tensor, bins: int | Tensor, ends: Sequence[float] | None) -> Tensor:
@@ -457,8 +457,8 @@ def _edges(x: Tensor, bins: int | Tensor, ends: Sequence[float] | None) -> Tenso
     low, high = (
         (x.min(), x.max()) if ends is None and x.numel() else [x.new_full((), end) for end in ends or (0.0, 1.0)]
     )
-    apart = functions.where(low == high, 0.5, 0.0)
-    low, high = low - apart, high + apart
+    margin = functions.where(low == high, 0.5, 0.0)
+    low, high = low - margin, high + margin
     share = create.arange(bins + 1, dtype=x.dtype, device=x.device).div(bins)
     return functions.where(share == 1, high, low + (high - low) * share)
 

@@ -140,23 +140,25 @@ def _check(out: Tensor, result: Tensor, name: str, *, is_alone: bool) -> None:
         )
     if out._storage.device is not result._storage.device:
         raise RuntimeError(f"Expected out tensor to have device {result.device}, but got {out.device} instead")
-    wanted, given = out.dtype, result.dtype
-    if wanted is given or (name in FLAGS and wanted is dtypes.uint8):
+    wanted, result_dtype = out.dtype, result.dtype
+    if wanted is result_dtype or (name in FLAGS and wanted is dtypes.uint8):
         return
     if name in SAME_DTYPE and not (is_alone and name in CASTING_ALONE):
         raise RuntimeError(
-            f"{name}(): Expected out tensor to have scalar type {given.title} but got scalar type {wanted.title}"
+            f"{name}(): Expected out tensor to have scalar type {result_dtype.title} but got scalar type {wanted.title}"
         )
     if name == "bernoulli" and not wanted.is_complex:
         return
-    if not may_hold(wanted, given) or (name in REAL and wanted.is_complex > given.is_complex):
+    if not may_hold(wanted, result_dtype) or (name in REAL and wanted.is_complex > result_dtype.is_complex):
         kind = TypeError if name in JOINING else RuntimeError
-        raise kind(f"{name}(): result type {given.title} can't be cast to the desired output type {wanted.title}")
+        raise kind(
+            f"{name}(): result type {result_dtype.title} can't be cast to the desired output type {wanted.title}"
+        )
 
 
-def may_hold(wanted: DType, given: DType) -> bool:
+def may_hold(wanted: DType, source: DType) -> bool:
     """Whether a result may be stored as another dtype: a kind may widen, and never narrow."""
-    return given.kind <= wanted.kind and given.is_complex <= wanted.is_complex
+    return source.kind <= wanted.kind and source.is_complex <= wanted.is_complex
 
 
 def _write(out: Tensor, result: Tensor, *, is_quiet: bool) -> None:

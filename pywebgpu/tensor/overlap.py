@@ -13,11 +13,11 @@ OVERLAP = (
 )
 
 
-def shows_same(one: TensorBase, other: TensorBase) -> bool:
+def shows_same(first: TensorBase, other: TensorBase) -> bool:
     """Whether both show the same elements of one memory in the same order."""
-    if one._storage is not other._storage:
+    if first._storage is not other._storage:
         return False
-    return one._path == other._path or (one.shape == other.shape and strides_of(one) == strides_of(other))
+    return first._path == other._path or (first.shape == other.shape and strides_of(first) == strides_of(other))
 
 
 def check(written: TensorBase, read: object) -> None:
@@ -27,13 +27,13 @@ def check(written: TensorBase, read: object) -> None:
     """
     if not isinstance(read, TensorBase) or read._storage is not written._storage or read._path == written._path:
         return
-    one, other = _stretch(written), _stretch(read)
-    if one is None or other is None:
+    first_range, other = _stretch(written), _stretch(read)
+    if first_range is None or other is None:
         return
-    if one[:2] == other[:2]:
-        overlaps = one != other
+    if first_range[:2] == other[:2]:
+        overlaps = first_range != other
     else:
-        overlaps = one[0] < other[1] and other[0] < one[1]
+        overlaps = first_range[0] < other[1] and other[0] < first_range[1]
     if overlaps:
         raise RuntimeError(OVERLAP)
 

@@ -42,15 +42,15 @@ class Generator(Source):
         if tuple(new_state.shape) != (24,):
             raise RuntimeError(f"RNG state is wrong size: expected 24 bytes, got {tuple(new_state.shape)}")
         data = bytes(conversion.numbers(new_state._bytes(), dtypes.uint8))
-        seed, stream, draws = (int.from_bytes(data[at : at + 8], "little") for at in (0, 8, 16))
+        seed, stream, draws = (int.from_bytes(data[start : start + 8], "little") for start in (0, 8, 16))
         self.restore(State(seed, stream, draws))
         return self
 
     def clone_state(self) -> Generator:
         """Another generator in the same state."""
-        made = Generator(self.device)
-        made.restore(self.state)
-        return made
+        copy = Generator(self.device)
+        copy.restore(self.state)
+        return copy
 
 
 default_generator = Generator()
@@ -124,17 +124,17 @@ def randint(*args: int | Sequence[int], generator: Source | None = None, **optio
 
 
 def _bounds(name: str, args: tuple[Any, ...], options: Bounded, *, sized: bool = True) -> tuple[int, int, Any]:
-    given = list(args)
+    numbers = list(args)
     shape = options.pop("size", None)
-    if sized and shape is None and given and not hasattr(given[-1], "__index__"):
-        shape = given.pop()
+    if sized and shape is None and numbers and not hasattr(numbers[-1], "__index__"):
+        shape = numbers.pop()
     if "high" in options:
-        given.append(options.pop("high"))
+        numbers.append(options.pop("high"))
     if "low" in options:
-        given.insert(0, options.pop("low"))
-    if (sized and shape is None) or len(given) not in (1, 2):
+        numbers.insert(0, options.pop("low"))
+    if (sized and shape is None) or len(numbers) not in (1, 2):
         raise TypeError(f"{name}() takes (high, size) or (low, high, size), got {args}")
-    low, high = (0, given[0]) if len(given) == 1 else given
+    low, high = (0, numbers[0]) if len(numbers) == 1 else numbers
     return int(low), int(high), factory_options.sizes((shape,), name) if sized else ()
 
 
@@ -192,8 +192,8 @@ def normal(
         factory = factory_options.FactoryOptions("normal", options)
     else:
         shape = broadcast(*(tuple(part.shape) if isinstance(part, TensorBase) else () for part in (mean, std)))
-        found = arithmetic.result_type(*(part._node for part in tensors))
-        factory = factory_options.FactoryOptions("normal", options, found, tensors[0]._storage.device)
+        dtype = arithmetic.result_type(*(part._node for part in tensors))
+        factory = factory_options.FactoryOptions("normal", options, dtype, tensors[0]._storage.device)
     scale, start = (reduce.stop_gradient(part._node) if isinstance(part, TensorBase) else part for part in (std, mean))
     if isinstance(scale, Node):
         scale = bounds.not_negative(scale, REFUSALS[5])

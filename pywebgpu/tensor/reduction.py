@@ -35,9 +35,9 @@ class Ends(NamedTuple):
     max: Tensor
 
 
-def extreme(name: str, found: Sequence[Tensor]) -> Extreme:
+def extreme(name: str, parts: Sequence[Tensor]) -> Extreme:
     """Values and where they are, as a function of this name returns them."""
-    return return_types.of(name, found)  # type: ignore[return-value]
+    return return_types.of(name, parts)  # type: ignore[return-value]
 
 
 class ReductionMethods(PointwiseMethods):
@@ -51,10 +51,10 @@ class ReductionMethods(PointwiseMethods):
     def sum(self, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
         """The sum over `dim` (None: all axes); of whole numbers and bools in int64."""
         if used.autocast is not None and thread_state.autocast:
-            made = apply(reduce.sum, self, dim, keepdim, dtype=dtype)
+            total = apply(reduce.sum, self, dim, keepdim, dtype=dtype)
         else:
-            made = self._new(reduce.sum(self._node, dim, keepdim, dtype=dtype), self._storage.device)
-        return made if dim is None else called(made, "aten::sum.1")
+            total = self._new(reduce.sum(self._node, dim, keepdim, dtype=dtype), self._storage.device)
+        return total if dim is None else called(total, "aten::sum.1")
 
     @aliased
     def nansum(self, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
@@ -64,8 +64,8 @@ class ReductionMethods(PointwiseMethods):
     @aliased
     def mean(self, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
         """The mean over `dim` (None: all axes)."""
-        made = self._new(reduce.mean(self._node, dim, keepdim, dtype=dtype), self._storage.device)
-        return made if dim is None else called(made, "aten::mean.1")
+        average = self._new(reduce.mean(self._node, dim, keepdim, dtype=dtype), self._storage.device)
+        return average if dim is None else called(average, "aten::mean.1")
 
     @aliased
     def nanmean(self, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
@@ -75,8 +75,8 @@ class ReductionMethods(PointwiseMethods):
     @aliased
     def prod(self, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
         """The product over one axis, or over all."""
-        made = apply(reduce.prod, self, dim, keepdim, dtype=dtype)
-        return made if dim is None else called(made, "aten::prod.1")
+        product = apply(reduce.prod, self, dim, keepdim, dtype=dtype)
+        return product if dim is None else called(product, "aten::prod.1")
 
     @aliased
     def count_nonzero(self, dim: Dims = None) -> Tensor:
@@ -139,8 +139,8 @@ class ReductionMethods(PointwiseMethods):
         if dim is None:
             of_all = apply(reduce.largest if name == "max" else reduce.smallest, self)
             return called(of_all, f"aten::{name}.1")
-        found = apply(reduce.max if name == "max" else reduce.min, self, dim, keepdim)
-        return extreme(name, found)
+        result = apply(reduce.max if name == "max" else reduce.min, self, dim, keepdim)
+        return extreme(name, result)
 
     @aliased
     def aminmax(self, *, dim: int | None = None, keepdim: bool = False) -> Ends:
@@ -278,14 +278,14 @@ class ReductionMethods(PointwiseMethods):
         if self.ndim == 0:
             raise ShapeError("diff expects input to be at least one-dimensional")
         parts = [self] if n == 0 else parts
-        whole: Any = apply(joining.cat, parts, dim) if len(parts) > 1 else self
-        return apply(scan.diff, whole, n, dim)
+        joined: Any = apply(joining.cat, parts, dim) if len(parts) > 1 else self
+        return apply(scan.diff, joined, n, dim)
 
 
 def _later(name: str) -> Callable[..., Node]:
     """A function of composites/quantile, which few programs need."""
-    found: Callable[..., Node] = getattr(importlib.import_module("pywebgpu.composites.quantile"), name)
-    return found
+    function: Callable[..., Node] = getattr(importlib.import_module("pywebgpu.composites.quantile"), name)
+    return function
 
 
 def _spread(dim: Dims, unbiased: bool | None, correction: float | None) -> tuple[Dims, float]:

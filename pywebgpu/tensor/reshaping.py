@@ -48,8 +48,8 @@ class ReshapingMethods(ConversionMethods):
     )
     def tensor_split(self, indices_or_sections: Tensor | Sizes, dim: int = 0) -> tuple[Tensor, ...]:
         """Parts of nearly equal size, or parts that end at the given positions."""
-        at = shapes.axis(dim, self.ndim)
-        n = self.shape[at]
+        axis = shapes.axis(dim, self.ndim)
+        n = self.shape[axis]
         if isinstance(indices_or_sections, TensorBase):
             indices_or_sections = indices_or_sections.tolist()
         indices_or_sections = shapes.plain(indices_or_sections)
@@ -58,8 +58,8 @@ class ReshapingMethods(ConversionMethods):
             if count < 1:
                 raise ShapeError(f"number of sections must be larger than 0, got {count}")
             short, longer = divmod(n, count)
-            return self._parts(at, [short + 1] * longer + [short] * (count - longer))
-        ends = [0, *(slice(None, at).indices(n)[1] for at in indices_or_sections), n]
+            return self._parts(axis, [short + 1] * longer + [short] * (count - longer))
+        ends = [0, *(slice(None, stop).indices(n)[1] for stop in indices_or_sections), n]
         return tuple(self.narrow(dim, start, max(end - start, 0)) for start, end in pairwise(ends))
 
     @also_named(sections="indices_or_sections", indices="indices_or_sections")
@@ -154,8 +154,8 @@ class ReshapingMethods(ConversionMethods):
 
     def adjoint(self) -> Tensor:
         """The last two axes exchanged, and conjugated."""
-        found: Tensor = self.mT.conj()
-        return found
+        transposed: Tensor = self.mT.conj()
+        return transposed
 
     @property
     def H(self) -> Tensor:
@@ -184,12 +184,12 @@ class ReshapingMethods(ConversionMethods):
         """Another shape of the same memory, from where the tensor starts; where that ends, of new memory with zeros."""
         if self.requires_grad:
             raise RuntimeError("cannot resize variables that require grad")
-        shape, whole = as_tuple(sizes or (size,)), self._storage.node.spec.shape
+        shape, storage_shape = as_tuple(sizes or (size,)), self._storage.node.spec.shape
         if shape == tuple(self.shape):
             return self
         start, count = self.storage_offset(), prod(shape)
-        if start + count > prod(whole):
-            rest = self.new_zeros(start + count - prod(whole))
+        if start + count > prod(storage_shape):
+            rest = self.new_zeros(start + count - prod(storage_shape))
             self.data = cat([in_memory(all_of(self)), rest])
         flat = in_memory(all_of(self))
         return self._show(flat._sliced(0, start, count).view(shape))

@@ -47,8 +47,8 @@ def set_printoptions(
 ) -> None:
     """Changes how tensors print; `profile` is "default", "short" or "full"."""
     base = _options[0] if profile is None else PROFILES[profile]
-    given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
-    changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    options = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
+    changes: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     _options[0] = replace(base, **changes, sci_mode=sci_mode)
 
 
@@ -70,7 +70,7 @@ def printoptions(**options: Any) -> Iterator[None]:
 
 def text(tensor: Tensor) -> str:
     """repr(tensor). Waits for the device; where Python cannot, it says what is known without the values."""
-    made = tensor.grad_fn  # Before the value is read: a layer's node is taken apart for that.
+    grad_fn = tensor.grad_fn  # Before the value is read: a layer's node is taken apart for that.
     prefix = "tensor(" if type(tensor).__name__ in _PLAIN else f"{type(tensor).__name__}("
     suffixes = [] if tensor.device.type == "cpu" else [f"device='{tensor.device}'"]
     if tensor.is_meta:
@@ -93,8 +93,8 @@ def text(tensor: Tensor) -> str:
             body = "<not read: await x.cpu_async()>"
             suffixes += [f"size={tuple(tensor.shape)}"]
             suffixes += [f"dtype={tensor.dtype}"] if tensor.dtype is dtypes.default() else []
-    if made is not None:
-        suffixes.append(f"grad_fn=<{type(made).__name__}>")
+    if grad_fn is not None:
+        suffixes.append(f"grad_fn=<{type(grad_fn).__name__}>")
     elif tensor.requires_grad:
         suffixes.append("requires_grad=True")
     return with_suffixes(prefix + body, suffixes)
@@ -105,8 +105,8 @@ _PLAIN = ("Tensor", "Parameter")
 
 def gradient_name(node: Node) -> str:
     """What torch calls the gradient of an op: AddBackward0."""
-    found: str = import_module("pywebgpu.tensor.grad_fn_names").name(node)
-    return found
+    name: str = import_module("pywebgpu.tensor.grad_fn_names").name(node)
+    return name
 
 
 def contents(tensor: Tensor, indent: int) -> str:

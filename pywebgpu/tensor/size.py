@@ -29,12 +29,12 @@ class Size(tuple[int, ...]):
         return total
 
     @overload
-    def __getitem__(self, at: SupportsIndex) -> int: ...
+    def __getitem__(self, key: SupportsIndex) -> int: ...
     @overload
-    def __getitem__(self, at: slice) -> Size: ...
-    def __getitem__(self, at: SupportsIndex | slice) -> int | Size:
-        found = tuple.__getitem__(self, at)
-        return of(found) if isinstance(found, tuple) else found
+    def __getitem__(self, key: slice) -> Size: ...
+    def __getitem__(self, key: SupportsIndex | slice) -> int | Size:
+        part = tuple.__getitem__(self, key)
+        return of(part) if isinstance(part, tuple) else part
 
 
 def of(shape: Iterable[int]) -> Size:

@@ -122,8 +122,8 @@ class SortingMethods(ReshapingMethods):
 def _middle(x: ReshapingMethods, name: str, dim: int | None, keepdim: bool) -> Tensor | Extreme:
     function = getattr(ordering, name)
     if dim is not None:
-        found = apply(function, x, dim, keepdim)
-        return extreme(name, (called(found[0], f"aten::{name}.1"), found[1]))
+        result = apply(function, x, dim, keepdim)
+        return extreme(name, (called(result[0], f"aten::{name}.1"), result[1]))
     flat = x.reshape(-1)
     if not flat.shape[0]:
         return x.new_full((), float("nan"))
@@ -149,8 +149,8 @@ def searchsorted(
         raise ShapeError("torch.searchsorted(): side and right can't be set to opposites")
     if sorter is not None:
         sorted_sequence = sorted_sequence.gather(-1, sorter)
-    found = apply(ordering.searchsorted, sorted_sequence, input, right or side == "right", out_int32)
-    return outputs.finished("searchsorted", found, out, sorted_sequence, input)
+    positions = apply(ordering.searchsorted, sorted_sequence, input, right or side == "right", out_int32)
+    return outputs.finished("searchsorted", positions, out, sorted_sequence, input)
 
 
 @named_by_numpy
@@ -159,8 +159,8 @@ def bucketize(
 ) -> Tensor:
     """As searchsorted, with one row of boundaries for all elements."""
     require_tensor("bucketize", "boundaries", 2, boundaries)
-    found = apply(ordering.bucketize, input, boundaries, out_int32, right)
-    return outputs.finished("bucketize", found, out, input, boundaries)
+    positions = apply(ordering.bucketize, input, boundaries, out_int32, right)
+    return outputs.finished("bucketize", positions, out, input, boundaries)
 
 
 @outputs.writable()

@@ -54,18 +54,20 @@ def asarray(
     source = shown(obj, dtype, device)
     if copy is False and source is None:
         raise ValueError("can't alias arbitrary sequence into a tensor.")
-    made = create.tensor(obj, dtype=dtype, device=device) if source is None else create.as_tensor(source, dtype, device)
-    if copy is False and made is not source and source is not None:
-        what, pair = ("dtype", (source.dtype, made.dtype)) if source.dtype is not made.dtype else ("device", ())
+    tensor = (
+        create.tensor(obj, dtype=dtype, device=device) if source is None else create.as_tensor(source, dtype, device)
+    )
+    if copy is False and tensor is not source and source is not None:
+        what, pair = ("dtype", (source.dtype, tensor.dtype)) if source.dtype is not tensor.dtype else ("device", ())
         if what == "device":
-            raise ValueError(f"can't alias tensor from device '{source.device}' to '{made.device}'.")
+            raise ValueError(f"can't alias tensor from device '{source.device}' to '{tensor.device}'.")
         titles = [kind.title for kind in pair]
         raise ValueError(f"can't alias tensor with dtype '{titles[0]}' into dtype '{titles[1]}'.")
-    if copy and source is not None and made is source:
-        made = made.clone()
-    if not (requires_grad or made.is_leaf):
-        return made.detach()
-    return made.requires_grad_(requires_grad)
+    if copy and source is not None and tensor is source:
+        tensor = tensor.clone()
+    if not (requires_grad or tensor.is_leaf):
+        return tensor.detach()
+    return tensor.requires_grad_(requires_grad)
 
 
 def frombuffer(
@@ -101,10 +103,10 @@ def frombuffer(
     part = view[offset : offset + n * dtype.itemsize]
     device = devices.open_device(create.for_values())
     if capture_state.capture is None and hasattr(device, "is_native") and device.is_native(dtype):
-        made: Tensor = host_memory.of_buffer(part, dtype, device)
+        tensor: Tensor = host_memory.of_buffer(part, dtype, device)
     else:
-        made = create.frombytes(part, dtype, (n,), device.name)
-    return made.requires_grad_() if requires_grad else made
+        tensor = create.frombytes(part, dtype, (n,), device.name)
+    return tensor.requires_grad_() if requires_grad else tensor
 
 
 def shown(obj: Any, dtype: DType | None, device: DeviceLike) -> Tensor | None:

@@ -91,12 +91,12 @@ class UntypedStorage:
         if dtype is self._whole.dtype and self._part == slice(None):
             return in_memory(self._whole).detach()
         device: Any = self._whole._storage.device
-        whole = self.nbytes() // dtype.itemsize * dtype.itemsize
+        n_bytes = self.nbytes() // dtype.itemsize * dtype.itemsize
         if host_memory.can_share(device) and device.is_native(dtype) and self._is_native():
-            return host_memory.tensor_of(self._array()[:whole].view(dtype.name), device)
+            return host_memory.tensor_of(self._array()[:n_bytes].view(dtype.name), device)
         if not device.has_values:
-            return create.empty(whole // dtype.itemsize, dtype=dtype, device=self.device)
-        return create.frombytes(self._bytes()[:whole], dtype, (whole // dtype.itemsize,), self.device)
+            return create.empty(n_bytes // dtype.itemsize, dtype=dtype, device=self.device)
+        return create.frombytes(self._bytes()[:n_bytes], dtype, (n_bytes // dtype.itemsize,), self.device)
 
     def _bytes(self) -> bytes:
         return in_memory(self._whole).tobytes()[self._part][: self.nbytes()]
@@ -132,9 +132,9 @@ class UntypedStorage:
         part = range(*self._part.indices(self._full()))[index]
         if part.step != 1:
             raise RuntimeError(f"Trying to slice with a step of {part.step}, but only a step of 1 is supported")
-        found = UntypedStorage.__new__(UntypedStorage)
-        found._whole, found._part = self._whole, slice(part.start, part.stop)
-        return found
+        part_of_storage = UntypedStorage.__new__(UntypedStorage)
+        part_of_storage._whole, part_of_storage._part = self._whole, slice(part.start, part.stop)
+        return part_of_storage
 
     def _full(self) -> int:
         shape, dtype = self._whole._storage.node.spec
@@ -219,8 +219,8 @@ class UntypedStorage:
     def __deepcopy__(self, memo: dict[Any, Any]) -> UntypedStorage:
         if id(self) not in memo:
             memo[id(self)] = self.clone()
-        found: UntypedStorage = memo[id(self)]
-        return found
+        copied: UntypedStorage = memo[id(self)]
+        return copied
 
     def __repr__(self) -> str:
         body = "..." if not self._whole._storage.device.has_values else "\n".join(f" {byte}" for byte in self) or " "
@@ -324,8 +324,8 @@ class TypedStorage:
         """The name of its type; or its elements as another."""
         if dtype is None:
             return f"torch.{self._kind()}"
-        found: Any = dtype if isinstance(dtype, DType) else getattr(dtype, "dtype", None)
-        return self._to(found or LEGACY_NAMES[str(dtype).rpartition(".")[2]])
+        dtype_of_kind: Any = dtype if isinstance(dtype, DType) else getattr(dtype, "dtype", None)
+        return self._to(dtype_of_kind or LEGACY_NAMES[str(dtype).rpartition(".")[2]])
 
     def _kind(self) -> str:
         return LEGACY[self.dtype].name

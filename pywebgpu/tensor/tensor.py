@@ -67,17 +67,17 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
                     "Legacy tensor constructor of the form torch.Tensor(tensor, device=device) is not supported. Use "
                     "torch.tensor(...) or torch.as_tensor(...) instead."
                 )
-            made: Tensor = data[0].detach().to(device=opened.name, dtype=dtypes.default())
+            tensor: Tensor = data[0].detach().to(device=opened.name, dtype=dtypes.default())
         elif len(data) == 1 and isinstance(data[0], bool | float | complex | str):
             raise TypeError(f"new(): data must be a sequence (got {type(data[0]).__name__})")
         elif len(data) == 1 and from_data.is_data(data[0]):
-            made = Tensor._new(from_data.from_data(data[0], dtypes.default(), opened), opened)
+            tensor = Tensor._new(from_data.from_data(data[0], dtypes.default(), opened), opened)
         else:
             spec = Spec(as_tuple(data or (0,)), dtypes.default())
             check_room(spec, opened)
-            made = Tensor._new(ops.full(0, spec), opened)
-        made.__class__ = cls
-        return made  # type: ignore[return-value]  # Of that class now.
+            tensor = Tensor._new(ops.full(0, spec), opened)
+        tensor.__class__ = cls
+        return tensor  # type: ignore[return-value]  # Of that class now.
 
     @staticmethod
     def _make_subclass(cls: Any, data: Tensor, require_grad: bool = False) -> Any:
@@ -106,10 +106,10 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
         """A tensor of Python data, with this one's dtype and device unless others are given."""
         opened = self._storage.device if device is None else devices.open_device(device)
         if isinstance(data, Tensor):
-            made: Tensor = data.detach().clone().to(device=opened.name, dtype=dtype or data.dtype)
+            tensor: Tensor = data.detach().clone().to(device=opened.name, dtype=dtype or data.dtype)
         else:
-            made = Tensor._new(from_data.from_data(data, dtype or self.dtype, opened), opened)
-        return made.requires_grad_(requires_grad)
+            tensor = Tensor._new(from_data.from_data(data, dtype or self.dtype, opened), opened)
+        return tensor.requires_grad_(requires_grad)
 
     def new(self, *data: Any) -> Tensor:
         """A tensor of data or of a size, with this one's dtype and device."""
@@ -283,8 +283,8 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
         return bool(self.eq(element).any().item())  # type: ignore[arg-type]  # Operand names no complex.
 
     def __repr__(self) -> str:
-        found: str = import_module("pywebgpu.tensor.show").text(self)
-        return found
+        text: str = import_module("pywebgpu.tensor.show").text(self)
+        return text
 
     if not TYPE_CHECKING:
 
@@ -312,13 +312,13 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
                 "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
                 "moment."
             )
-        made = self._dressed(self._of(self._copied_storage(memo), self._path))
-        made._history = None  # Aliases that are copied together have the copy's history in common.
-        made.requires_grad_(self.requires_grad)
-        memo[id(self)] = made
+        copy = self._dressed(self._of(self._copied_storage(memo), self._path))
+        copy._history = None  # Aliases that are copied together have the copy's history in common.
+        copy.requires_grad_(self.requires_grad)
+        memo[id(self)] = copy
         if self.grad is not None:
-            made.grad = self.grad.__deepcopy__(memo)
-        return made
+            copy.grad = self.grad.__deepcopy__(memo)
+        return copy
 
     def _copied_storage(self, memo: dict[Any, Any]) -> Storage:
         """One copy for all that show the storage: they share memory afterwards, too."""
@@ -326,8 +326,8 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
         if key not in memo:
             with grad_mode.no_grad():
                 memo[key] = self._new(ops.copy(self._storage.node), self._storage.device)._storage
-        found: Storage = memo[key]
-        return found
+        copied: Storage = memo[key]
+        return copied
 
     def __copy__(self) -> Tensor:
         return self._dressed(self.detach()).requires_grad_(self.requires_grad)
@@ -380,9 +380,9 @@ def _rebuild(
     """A pickled tensor."""
     opened = devices.open_device(device)
     spec = Spec(shape, dtypes.BY_NAME[dtype])
-    made = Tensor._new(graph.data(spec, opened.upload(data, spec)), opened)
+    tensor = Tensor._new(graph.data(spec, opened.upload(data, spec)), opened)
     if kind is not Tensor:
-        made.__class__ = kind
-    made.__dict__.update(state)
-    result: Tensor = made.requires_grad_(requires_grad)
+        tensor.__class__ = kind
+    tensor.__dict__.update(state)
+    result: Tensor = tensor.requires_grad_(requires_grad)
     return result

@@ -23,10 +23,10 @@ def unique(
 ) -> Tensor | tuple[Tensor, ...]:
     """Tensor.unique; without `in_order`, of neighbours only: unique_consecutive."""
     flat = x.reshape(-1) if dim is None else _rows(x, dim)
-    found, inverse, counts = _runs(flat, _row_order(flat) if in_order else None)
+    elements, inverse, counts = _runs(flat, _row_order(flat) if in_order else None)
     shape = tuple(x.shape) if dim is None else None
-    found = found if dim is None else _columns(found, x, dim)
-    return _asked(found, inverse, counts, shape, return_inverse, return_counts)
+    elements = elements if dim is None else _columns(elements, x, dim)
+    return _asked(elements, inverse, counts, shape, return_inverse, return_counts)
 
 
 def _rows(x: Tensor, dim: int) -> Tensor:
@@ -35,11 +35,11 @@ def _rows(x: Tensor, dim: int) -> Tensor:
     return x.movedim(axis, 0).reshape(x.shape[axis], prod(n for a, n in enumerate(x.shape) if a != axis))
 
 
-def _columns(found: Tensor, x: Tensor, dim: int) -> Tensor:
+def _columns(elements: Tensor, x: Tensor, dim: int) -> Tensor:
     """The opposite of _rows."""
     axis = shapes.axis(dim, x.ndim)
     rest = [n for a, n in enumerate(x.shape) if a != axis]
-    return found.reshape(found.shape[0], *rest).movedim(0, axis)
+    return elements.reshape(elements.shape[0], *rest).movedim(0, axis)
 
 
 def _row_order(flat: Tensor) -> Node:
@@ -72,8 +72,8 @@ def _runs(flat: Tensor, order: Node | None) -> tuple[Any, Any, Any]:
     after = ops.cat(scan.part(first, 0, 1, count), pointwise.full(n, Spec((1,), dtypes.int64)), axis=0)
     if order is not None:  # Back to where each row came from.
         run = indexing.shaped(ops.take(indexing.shaped(run, (n, 1)), ordering.argsort(order)), (n,))
-    found = indexing.shaped(ops.take(ordered, first), (count, *node.spec.shape[1:]))
-    return flat._new(found, device), flat._new(run, device), flat._new(pointwise.sub(after, first), device)
+    elements = indexing.shaped(ops.take(ordered, first), (count, *node.spec.shape[1:]))
+    return flat._new(elements, device), flat._new(run, device), flat._new(pointwise.sub(after, first), device)
 
 
 def _starts(ordered: Node) -> Node:
@@ -86,11 +86,11 @@ def _starts(ordered: Node) -> Node:
 
 
 def _asked(
-    found: Tensor, inverse: Tensor, counts: Tensor, shape: Shape | None, return_inverse: bool, return_counts: bool
+    elements: Tensor, inverse: Tensor, counts: Tensor, shape: Shape | None, return_inverse: bool, return_counts: bool
 ) -> Tensor | tuple[Tensor, ...]:
-    out = [found]
+    out = [elements]
     if return_inverse:
         out.append(inverse if shape is None else inverse.reshape(shape))
     if return_counts:
         out.append(counts)
-    return tuple(out) if len(out) > 1 else found
+    return tuple(out) if len(out) > 1 else elements

@@ -63,35 +63,35 @@ def shorter(path: Path, start: int) -> Path:
     return path
 
 
-def written(whole: Node, path: Path, value: Node) -> Node:
-    """The value of `whole` after what `path` shows of it became `value`: a node that is nobody's value yet.
+def written(base: Node, path: Path, value: Node) -> Node:
+    """The value of `base` after what `path` shows of it became `value`: a node that is nobody's value yet.
 
     Raises RuntimeError where it shows an element twice.
     """
     if not path:
-        return pointwise.copy(value) if value is whole or is_shared(value) else value
-    element = _element(whole, path, value)
+        return pointwise.copy(value) if value is base or is_shared(value) else value
+    element = _element(base, path, value)
     if element is not None:
         return element
-    chain = [whole]
+    chain = [base]
     for op, attrs in path[:-1]:
         chain.append(op(chain[-1], **attrs))
     steps = list(zip(reversed(path), reversed(chain), strict=True))
     if any(op in (reduction.expand, movement.window) for op, _ in path):
-        value = _written_once(whole, path, value, steps)
+        value = _written_once(base, path, value, steps)
     else:
         for (op, attrs), before in steps:
             value = _back(op, attrs, before, value)
-    return pointwise.copy(value) if value is whole or is_shared(value) else value
+    return pointwise.copy(value) if value is base or is_shared(value) else value
 
 
-def _element(whole: Node, path: Path, value: Node) -> Node | None:
+def _element(base: Node, path: Path, value: Node) -> Node | None:
     """As written, where `path` shows one element of a small value: its number is one of the host, so that writes here
     and there share a Program. None where that is not so, or where a gradient flows."""
-    shape, count = whole.spec.shape, prod(whole.spec.shape)
-    if prod(value.spec.shape) != 1 or not 1 < count <= SMALL or whole.requires or value.requires:
+    shape, count = base.spec.shape, prod(base.spec.shape)
+    if prod(value.spec.shape) != 1 or not 1 < count <= SMALL or base.requires or value.requires:
         return None
-    if value.spec != Spec(value.spec.shape, whole.spec.dtype) or whole.spec.dtype.part is not None:
+    if value.spec != Spec(value.spec.shape, base.spec.dtype) or base.spec.dtype.part is not None:
         return None
     steps = []
     for op, attrs in path:
@@ -99,28 +99,28 @@ def _element(whole: Node, path: Path, value: Node) -> Node | None:
             return None
         before, shape = shape, op.infer(shape, **attrs)
         steps.append((op, attrs, before, shape))
-    at = 0
+    offset = 0
     for op, attrs, before, after in reversed(steps):
         if op in (movement.reshape, layout.laid_out):
             continue
-        position = _position(at, after)
+        position = _position(offset, after)
         if op is movement.permute:
             order = attrs["order"]
             position = [position[order.index(axis)] for axis in range(len(order))]
         else:
             position = [s + i * d for s, i, d in zip(attrs["starts"], position, attrs["steps"], strict=True)]
-        at = sum(i * step for i, step in zip(position, strides(before), strict=True))
-    return scattering.with_element(whole, value, host(at, int32))
+        offset = sum(i * step for i, step in zip(position, strides(before), strict=True))
+    return scattering.with_element(base, value, host(offset, int32))
 
 
-def _position(at: int, shape: Shape) -> list[int]:
-    """The coordinates of element number `at`."""
-    return [at // step % n for step, n in zip(strides(shape), shape, strict=True)]
+def _position(offset: int, shape: Shape) -> list[int]:
+    """The coordinates of element number `offset`."""
+    return [offset // step % n for step, n in zip(strides(shape), shape, strict=True)]
 
 
-def _written_once(whole: Node, path: Path, value: Node, steps: Steps) -> Node:
+def _written_once(base: Node, path: Path, value: Node, steps: Steps) -> Node:
     """As written, where an axis was expanded, or cut into windows, and of each element one position is left."""
-    if _shows_twice(value.spec.shape, layout.through(whole.spec.shape, path)[0]):
+    if _shows_twice(value.spec.shape, layout.through(base.spec.shape, path)[0]):
         raise RuntimeError(TWICE)
     shown = pointwise.full(True, Spec(value.spec.shape, bool_))
     for (op, attrs), before in steps:

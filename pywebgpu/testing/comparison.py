@@ -90,11 +90,11 @@ def assert_close(
     __tracebackhide__ = True
     rules = Rules(rtol, atol, equal_nan, allow_subclasses, check_device, check_dtype, check_layout, check_stride)
     try:
-        found = list(pairs(actual, expected, rules, ()))
+        comparisons = list(pairs(actual, expected, rules, ()))
     except Mismatch as mismatch:
         raise mismatch.error() from None
     try:
-        for compare in found:
+        for compare in comparisons:
             compare()
     except Mismatch as mismatch:
         raise mismatch.error(msg) from None
@@ -115,28 +115,28 @@ def assert_allclose(
         FutureWarning,
         stacklevel=2,
     )
-    one = actual if isinstance(actual, Tensor) else create.tensor(actual)
-    other = expected if isinstance(expected, Tensor) else create.tensor(expected, dtype=one.dtype)
+    first = actual if isinstance(actual, Tensor) else create.tensor(actual)
+    other = expected if isinstance(expected, Tensor) else create.tensor(expected, dtype=first.dtype)
     if rtol is None and atol is None:
-        rtol, atol = default_tolerances(one.dtype, other.dtype, table=OLDER)
-    assert_close(one, other, rtol=rtol, atol=atol, equal_nan=equal_nan, check_dtype=False, msg=msg or None)
+        rtol, atol = default_tolerances(first.dtype, other.dtype, table=OLDER)
+    assert_close(first, other, rtol=rtol, atol=atol, equal_nan=equal_nan, check_dtype=False, msg=msg or None)
 
 
-def default_tolerances(*found: DType, table: Mapping[str, tuple[float, float]] = TOLERANCES) -> tuple[float, float]:
+def default_tolerances(*compared: DType, table: Mapping[str, tuple[float, float]] = TOLERANCES) -> tuple[float, float]:
     """The loosest rtol and atol of these dtypes."""
-    known = [table.get(dtype.name, (0.0, 0.0)) for dtype in found]
+    known = [table.get(dtype.name, (0.0, 0.0)) for dtype in compared]
     return max(rtol for rtol, _ in known), max(atol for _, atol in known)
 
 
 def pairs(actual: object, expected: object, rules: Rules, place: Place) -> Iterator[Pair]:
     """What has to be compared of two nests, in their order. Raises Mismatch where they have different forms."""
     if _is_sequence(actual) and _is_sequence(expected):
-        one, other = cast(Sequence[object], actual), cast(Sequence[object], expected)
-        if len(one) != len(other):
-            text = f"The length of the sequences mismatch: {len(one)} != {len(other)}"
+        first, other = cast(Sequence[object], actual), cast(Sequence[object], expected)
+        if len(first) != len(other):
+            text = f"The length of the sequences mismatch: {len(first)} != {len(other)}"
             raise Mismatch(AssertionError, text, place)
-        for at in range(len(one)):
-            yield from pairs(one[at], other[at], rules, (*place, at))
+        for index in range(len(first)):
+            yield from pairs(first[index], other[index], rules, (*place, index))
     elif isinstance(actual, Mapping) and isinstance(expected, Mapping):
         for key in _keys(actual, expected, place):
             yield from pairs(actual[key], expected[key], rules, (*place, key))
@@ -167,16 +167,16 @@ def _pair(actual: object, expected: object, rules: Rules, place: Place) -> Pair:
     """What compares two values that hold no others."""
     if actual is None or expected is None:
         return lambda: _same(actual, expected, f"None mismatch: {actual} is not {expected}", place)
-    one, other = _plain(actual), _plain(expected)
-    if isinstance(one, bool) and isinstance(other, bool):
-        return lambda: _same(one, other, f"Booleans mismatch: {one} is not {other}", place)
-    if isinstance(one, int | float | complex) and isinstance(other, int | float | complex):
-        if isinstance(one, bool) or isinstance(other, bool):
+    first, other = _plain(actual), _plain(expected)
+    if isinstance(first, bool) and isinstance(other, bool):
+        return lambda: _same(first, other, f"Booleans mismatch: {first} is not {other}", place)
+    if isinstance(first, int | float | complex) and isinstance(other, int | float | complex):
+        if isinstance(first, bool) or isinstance(other, bool):
             kinds = f"{type(actual).__name__}(): {actual} and {type(expected).__name__}(): {expected}"
             raise RuntimeError(f"assert_close: a bool has no tolerance beside a number, got {kinds}")
-        named = (dtypes.BY_NAME[next(NUMBERS[kind] for kind in NUMBERS if isinstance(n, kind))] for n in (one, other))
+        named = (dtypes.BY_NAME[next(NUMBERS[kind] for kind in NUMBERS if isinstance(n, kind))] for n in (first, other))
         tolerance = _tolerance(rules, *named, place=place)
-        return lambda: _compare_numbers(one, other, tolerance, rules, place)
+        return lambda: _compare_numbers(first, other, tolerance, rules, place)
     tensors = _tensors(actual, expected, rules)
     if tensors is None:
         kinds = f"{type(actual)} and {type(expected)}"
@@ -198,14 +198,14 @@ def _same(actual: object, expected: object, text: str, place: Place) -> None:
         raise Mismatch(AssertionError, text, place)
 
 
-def _tolerance(rules: Rules, *found: DType, place: Place) -> Tolerance:
+def _tolerance(rules: Rules, *compared: DType, place: Place) -> Tolerance:
     if (rules.rtol is None) != (rules.atol is None):
         missing = "rtol" if rules.rtol is None else "atol"
         text = f"Both 'rtol' and 'atol' must be either specified or omitted, but got no {missing}."
         raise Mismatch(ValueError, text, place)
     if rules.rtol is not None and rules.atol is not None:
         return Tolerance(rules.rtol, rules.atol)
-    return Tolerance(*default_tolerances(*found))
+    return Tolerance(*default_tolerances(*compared))
 
 
 def _compare_numbers(actual: Number, expected: Number, tolerance: Tolerance, rules: Rules, place: Place) -> None:
@@ -214,8 +214,8 @@ def _compare_numbers(actual: Number, expected: Number, tolerance: Tolerance, rul
         raise Mismatch(AssertionError, text, place)
     if actual == expected or (rules.equal_nan and cmath.isnan(actual) and cmath.isnan(expected)):
         return
-    apart = abs(actual - expected)
-    if not (cmath.isfinite(apart) and apart <= tolerance.atol + tolerance.rtol * abs(expected)):
+    difference = abs(actual - expected)
+    if not (cmath.isfinite(difference) and difference <= tolerance.atol + tolerance.rtol * abs(expected)):
         raise Mismatch(AssertionError, mismatch.of_numbers(actual, expected, tolerance), place)
 
 
@@ -226,10 +226,10 @@ def _tensors(actual: object, expected: object, rules: Rules) -> tuple[Tensor, Te
     if not rules.allow_subclasses and type(actual) is not type(expected):
         return None
     try:
-        one, other = (x if isinstance(x, Tensor) else create.as_tensor(x) for x in (actual, expected))
+        first, other = (x if isinstance(x, Tensor) else create.as_tensor(x) for x in (actual, expected))
     except Exception:  # Whatever an object answers when it is asked for its elements.
         return None
-    return one, other
+    return first, other
 
 
 def _compare_tensors(actual: Tensor, expected: Tensor, tolerance: Tolerance, rules: Rules, place: Place) -> None:
@@ -243,14 +243,14 @@ def _compare_tensors(actual: Tensor, expected: Tensor, tolerance: Tolerance, rul
     ]
     if strided:
         checks.insert(2, ("stride()", rules.check_stride, actual.stride(), expected.stride()))
-    for name, is_checked, one, other in checks:
-        if is_checked and one != other:
-            text = f"The values for attribute '{name}' do not match: {one} != {other}."
+    for name, is_checked, first, other in checks:
+        if is_checked and first != other:
+            text = f"The values for attribute '{name}' do not match: {first} != {other}."
             raise Mismatch(AssertionError, text, place)
     if actual.is_meta or expected.is_meta or "null" in (actual.device.type, expected.device.type):
         return
-    for one, other, exact, subject in _members(*_alike(actual, expected), place):
-        _compare_values(one, other, Tolerance(0, 0) if exact else tolerance, rules, subject, place)
+    for first, other, exact, subject in _members(*_alike(actual, expected), place):
+        _compare_values(first, other, Tolerance(0, 0) if exact else tolerance, rules, subject, place)
 
 
 def _alike(actual: Tensor, expected: Tensor) -> tuple[Tensor, Tensor]:
@@ -270,11 +270,11 @@ def _alike(actual: Tensor, expected: Tensor) -> tuple[Tensor, Tensor]:
 def _members(actual: Tensor, expected: Tensor, place: Place) -> Iterator[tuple[Tensor, Tensor, bool, str]]:
     """The strided tensors that two alike consist of; whether each has to be equal, and its name."""
     if actual.layout is closed_types.sparse_coo:
-        one, other = cast("SparseTensor", actual), cast("SparseTensor", expected)
-        _same_count("sparse dimensions in sparse COO tensors", one.sparse_dim(), other.sparse_dim(), place)
-        _same_count("specified values in sparse COO tensors", one._nnz(), other._nnz(), place)
-        yield one._indices(), other._indices(), True, "Sparse COO indices"
-        yield one._values(), other._values(), False, "Sparse COO values"
+        first, other = cast("SparseTensor", actual), cast("SparseTensor", expected)
+        _same_count("sparse dimensions in sparse COO tensors", first.sparse_dim(), other.sparse_dim(), place)
+        _same_count("specified values in sparse COO tensors", first._nnz(), other._nnz(), place)
+        yield first._indices(), other._indices(), True, "Sparse COO indices"
+        yield first._values(), other._values(), False, "Sparse COO values"
     elif actual.layout is not closed_types.strided:
         a, b = cast("SparseCompressed", actual), cast("SparseCompressed", expected)
         name, kind = str(a.layout).rpartition("_")[2].upper(), a.kind

@@ -44,14 +44,14 @@ def make_tensor(
             f"`requires_grad=True` is not supported for boolean and integral dtypes, but got dtype={dtype}"
         )
     has_gaps = noncontiguous and math.prod(sizes) > 1
-    made = _drawn([*sizes[:-1], 2 * sizes[-1]] if has_gaps else sizes, dtype, device, *_range(dtype, low, high))
+    drawn = _drawn([*sizes[:-1], 2 * sizes[-1]] if has_gaps else sizes, dtype, device, *_range(dtype, low, high))
     if has_gaps:
-        made = made[..., 1::2]
+        drawn = drawn[..., 1::2]
     elif memory_format is not None:
-        made = made.clone(memory_format=memory_format)
+        drawn = drawn.clone(memory_format=memory_format)
     if exclude_zero:
-        made.masked_fill_(made == 0, 1 if is_whole else limits.finfo(dtype).tiny)
-    return made if is_whole else made.requires_grad_(requires_grad)
+        drawn.masked_fill_(drawn == 0, 1 if is_whole else limits.finfo(dtype).tiny)
+    return drawn if is_whole else drawn.requires_grad_(requires_grad)
 
 
 def _sizes(shape: tuple[int | Sequence[int], ...]) -> list[int]:
@@ -62,20 +62,20 @@ def _sizes(shape: tuple[int | Sequence[int], ...]) -> list[int]:
 def _drawn(sizes: list[int], dtype: DType, device: DeviceLike, low: float, high: float) -> Tensor:
     if dtype.kind in (Kind.INT, Kind.BOOL):
         return random.randint(int(low), int(high), sizes, device=device, dtype=dtype)
-    made = create.empty(sizes, device=device, dtype=dtype)
-    values = view_as_real(made) if dtype.is_complex else made
+    drawn = create.empty(sizes, device=device, dtype=dtype)
+    values = view_as_real(drawn) if dtype.is_complex else drawn
     if high - low >= limits.finfo(values.dtype).max:  # A range of more than a number's is drawn at half its size.
         values.uniform_(low / 2, high / 2).mul_(2)
     else:
         values.uniform_(low, high)
-    return made
+    return drawn
 
 
 def _range(dtype: DType, low: float | None, high: float | None) -> tuple[float, float]:
     """What is drawn from, inside of what the dtype has."""
     is_bool, is_whole = dtype.kind is Kind.BOOL, dtype.kind in (Kind.INT, Kind.BOOL)
-    found = None if is_bool else limits.iinfo(dtype) if is_whole else limits.finfo(dtype)
-    least, most = (0, 2) if found is None else (found.min, found.max + (is_whole and dtype.name != "int64"))
+    bounds = None if is_bool else limits.iinfo(dtype) if is_whole else limits.finfo(dtype)
+    least, most = (0, 2) if bounds is None else (bounds.min, bounds.max + (is_whole and dtype.name != "int64"))
     low = (0 if is_bool else -9) if low is None else low
     high = (2 if is_bool else 10 if is_whole else 9) if high is None else high
     if math.isnan(low) or math.isnan(high):

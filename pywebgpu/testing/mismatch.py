@@ -61,8 +61,8 @@ def _head(subject: str, tolerance: Tolerance) -> str:
 
 def _greatest(kind: str, differences: Tensor) -> str:
     """Which is the largest, and its index."""
-    largest, at = differences.flatten().max(0)
-    rest, index = int(at.item()), []
+    largest, position = differences.flatten().max(0)
+    rest, index = int(position.item()), []
     for size in reversed(differences.shape):
         rest, remainder = divmod(rest, size)
         index.append(remainder)

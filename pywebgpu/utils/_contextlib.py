@@ -76,5 +76,5 @@ class _NoParamDecoratorContextManager(_DecoratorContextManager):
     """That of a class that decorates a function without being called first: `@no_grad`."""
 
     def __new__(cls, orig_func: Callable[..., Any] | None = None) -> Any:
-        made = super().__new__(cls)
-        return made if orig_func is None else made(orig_func)
+        context = super().__new__(cls)
+        return context if orig_func is None else context(orig_func)

@@ -191,7 +191,7 @@ def is_namedtuple_class(cls: type) -> bool:
 
 def _of_sequence(kind: type) -> NodeDef:
     def with_keys(values: Any) -> tuple[list[tuple[Any, Any]], Context]:
-        return [(SequenceKey(at), value) for at, value in enumerate(values)], None
+        return [(SequenceKey(index), value) for index, value in enumerate(values)], None
 
     return NodeDef(kind, lambda values: ([*values], None), lambda leaves, context: kind(leaves), with_keys)
 
@@ -224,7 +224,7 @@ _queue = NodeDef(
     deque,
     lambda values: ([*values], values.maxlen),
     lambda leaves, maxlen: deque(leaves, maxlen=maxlen),
-    lambda values: ([(SequenceKey(at), value) for at, value in enumerate(values)], values.maxlen),
+    lambda values: ([(SequenceKey(index), value) for index, value in enumerate(values)], values.maxlen),
 )
 
 
@@ -451,4 +451,4 @@ def keystr(kp: KeyPath) -> str:
 
 def key_get(obj: Any, kp: KeyPath) -> Any:
     """What lies where keys lead."""
-    return functools.reduce(lambda found, key: key.get(found), kp, obj)
+    return functools.reduce(lambda value, key: key.get(value), kp, obj)

@@ -88,7 +88,7 @@ def checkpoint_sequential(
     """A chain of modules in `segments` parts, all but the last of them checkpointed."""
     steps = list(functions.children()) if hasattr(functions, "children") else list(functions)
     size = len(steps) // segments
-    starts = [size * at for at in range(segments)]
+    starts = [size * index for index in range(segments)]
     for start, end in zip(starts, [*starts[1:], len(steps)], strict=True):
         part = _chain(steps[start:end])
         input = part(input) if end == len(steps) else checkpoint(part, input, use_reentrant=False, **options)
@@ -128,21 +128,21 @@ class _Segment:
     def outputs(self) -> object:
         """Runs the function; its tensors remember this call and nothing of what happened inside."""
         result, copies = self._run(detached=True)
-        found: list[Any] = []
-        _gather(result, found)
-        roots = [tensor._node for tensor in found]
+        tensors: list[Any] = []
+        _gather(result, tensors)
+        roots = [tensor._node for tensor in tensors]
         entered = frozenset(copies)
         ends = [node for node in walk.history(roots) if not any(n.requires for n in node.inputs)]
         self.leaves = [node for node in ends if node not in entered]
         sources = [*(node for node in self.nodes if node is not None and node.requires), *self.leaves]
-        made = {}
-        for at, (tensor, root) in enumerate(zip(found, roots, strict=True)):
+        replacements = {}
+        for index, (tensor, root) in enumerate(zip(tensors, roots, strict=True)):
             with grad_mode.no_grad():
                 value = movement.alias(root)
             if root.requires:
-                value = segment(value, *sources, call=self, index=at, outputs=len(found))
-            made[id(tensor)] = Tensor._new(value, tensor._storage.device)
-        return _replaced(result, made)
+                value = segment(value, *sources, call=self, index=index, outputs=len(tensors))
+            replacements[id(tensor)] = Tensor._new(value, tensor._storage.device)
+        return _replaced(result, replacements)
 
     def backward(self, grads: list[Node | None]) -> Sequence[Node | None]:
         if self.released:
@@ -150,9 +150,9 @@ class _Segment:
         create_graph = thread_state.grad
         with grad_mode.enable_grad(), _replayed(self.state), self.around:
             result, copies = self._run(detached=not create_graph)
-        found: list[Any] = []
-        _gather(result, found)
-        pairs = [(tensor._node, grad) for tensor, grad in zip(found, grads, strict=True) if grad is not None]
+        tensors: list[Any] = []
+        _gather(result, tensors)
+        pairs = [(tensor._node, grad) for tensor, grad in zip(tensors, grads, strict=True) if grad is not None]
         roots = [root for root, _ in pairs if root.requires]
         seeds = [grad for root, grad in pairs if root.requires]
         again = {_identity(node): node for node in walk.history(roots, frozenset(copies))}
@@ -211,28 +211,28 @@ def _replayed(state: State | None) -> Iterator[None]:
         draws.restore(today)
 
 
-def _gather(value: object, found: list[Any]) -> None:
+def _gather(value: object, tensors: list[Any]) -> None:
     """The tensors of a nest, in order."""
     if isinstance(value, TensorBase):
-        found.append(value)
+        tensors.append(value)
     elif isinstance(value, tuple | list):
         for item in value:
-            _gather(item, found)
+            _gather(item, tensors)
     elif isinstance(value, dict):
         for item in value.values():
-            _gather(item, found)
+            _gather(item, tensors)
 
 
-def _replaced(value: object, made: dict[int, Any]) -> object:
+def _replaced(value: object, replacements: dict[int, Any]) -> object:
     """The nest with other tensors."""
     if isinstance(value, TensorBase):
-        return made[id(value)]
+        return replacements[id(value)]
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*(_replaced(item, made) for item in value))  # type: ignore[arg-type]
+        return type(value)(*(_replaced(item, replacements) for item in value))  # type: ignore[arg-type]
     if isinstance(value, tuple | list):
-        return type(value)(_replaced(item, made) for item in value)
+        return type(value)(_replaced(item, replacements) for item in value)
     if isinstance(value, dict):
-        return {key: _replaced(item, made) for key, item in value.items()}
+        return {key: _replaced(item, replacements) for key, item in value.items()}
     return value
 
 
@@ -245,7 +245,7 @@ def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def check_backward_validity(inputs: Iterable[object]) -> None:
     """Warns where no tensor among them wants a gradient."""
-    if not any(one.requires_grad for one in inputs if isinstance(one, Tensor)):
+    if not any(value.requires_grad for value in inputs if isinstance(value, Tensor)):
         warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
 
 

@@ -87,15 +87,15 @@ class Checkpointer:
         if kept is None or kept["objects"].keys() != self.objects.keys():
             names = sorted(kept["objects"]) if kept else []
             raise RuntimeError(f"Checkpointer: what was saved holds {names}, and not {sorted(self.objects)}")
-        for name, found in self.objects.items():
-            _restore(found, _mapped(kept["objects"][name], lambda tensor: tensor))
+        for name, stateful in self.objects.items():
+            _restore(stateful, _mapped(kept["objects"][name], lambda tensor: tensor))
         _restore_random(kept["random"])
         step: int = kept["step"]
         return step
 
     def _found(self, step: int) -> tuple[dict[str, Any], list[Tensor]]:
         """The state now, and the tensors in it, in their order."""
-        objects = {name: _state_of(found) for name, found in self.objects.items()}
+        objects = {name: _state_of(stateful) for name, stateful in self.objects.items()}
         state = {"step": step, "objects": objects, "random": _random_state()}
         tensors: list[Tensor] = []
         _mapped(objects, tensors.append)
@@ -117,17 +117,17 @@ class Stateful(Protocol):
     def load_state_dict(self, state_dict: Any, /) -> Any: ...
 
 
-def _state_of(found: Source | Stateful) -> object:
-    return list(found.numbers()) if isinstance(found, sources.Source) else found.state_dict()
+def _state_of(stateful: Source | Stateful) -> object:
+    return list(stateful.numbers()) if isinstance(stateful, sources.Source) else stateful.state_dict()
 
 
-def _restore(found: Source | Stateful, state: Any) -> None:
-    if isinstance(found, sources.Source):
-        found.restore(sources.State(*state))
+def _restore(stateful: Source | Stateful, state: Any) -> None:
+    if isinstance(stateful, sources.Source):
+        stateful.restore(sources.State(*state))
         return
-    found.load_state_dict(state)
-    if hasattr(found, "zero_grad"):
-        found.zero_grad(set_to_none=True)
+    stateful.load_state_dict(state)
+    if hasattr(stateful, "zero_grad"):
+        stateful.zero_grad(set_to_none=True)
 
 
 def _mapped(value: object, function: Callable[[Tensor], Any]) -> object:
@@ -135,9 +135,9 @@ def _mapped(value: object, function: Callable[[Tensor], Any]) -> object:
     if isinstance(value, Tensor):
         return function(value)
     if isinstance(value, dict):
-        made = copy.copy(value)  # With its class and what it has besides items, as the metadata of a state dict.
-        made.update({key: _mapped(inner, function) for key, inner in value.items()})
-        return made
+        mapped = copy.copy(value)  # With its class and what it has besides items, as the metadata of a state dict.
+        mapped.update({key: _mapped(inner, function) for key, inner in value.items()})
+        return mapped
     if isinstance(value, list | tuple):
         items = [_mapped(inner, function) for inner in value]
         return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)  # type: ignore[arg-type]

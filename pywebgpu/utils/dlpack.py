@@ -17,8 +17,8 @@ def array_of(data: object) -> NDArray[Any]:
     """The array of another library's tensor, which may lie on its device."""
     import numpy as np
 
-    given: Any = data
-    return np.from_dlpack(given.detach().cpu() if hasattr(given, "detach") else given)  # PyTorch's has a gradient.
+    source: Any = data
+    return np.from_dlpack(source.detach().cpu() if hasattr(source, "detach") else source)  # PyTorch's has a gradient.
 
 
 def from_dlpack(ext_tensor: object, *, device: DeviceLike = None, copy: bool | None = None) -> Tensor:
@@ -28,11 +28,11 @@ def from_dlpack(ext_tensor: object, *, device: DeviceLike = None, copy: bool | N
     """
     if not (hasattr(ext_tensor, "__dlpack__") or sources.is_capsule(ext_tensor)):
         raise TypeError(f"from_dlpack needs an object with __dlpack__, got {type(ext_tensor).__name__}")
-    found = sources.of_dlpack(ext_tensor)
-    moved: Tensor = found if device is None else found.to(device)
-    if copy is False and moved is not found:
-        raise ValueError(f"cannot move (i.e. copy) the tensor from {found.device} to {moved.device} without copying")
-    return moved.clone() if copy and moved is found else moved
+    imported = sources.of_dlpack(ext_tensor)
+    moved: Tensor = imported if device is None else imported.to(device)
+    if copy is False and moved is not imported:
+        raise ValueError(f"cannot move (i.e. copy) the tensor from {imported.device} to {moved.device} without copying")
+    return moved.clone() if copy and moved is imported else moved
 
 
 def to_dlpack(tensor: Tensor) -> object:

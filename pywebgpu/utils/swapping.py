@@ -14,17 +14,17 @@ def swap_tensors(t1: TensorBase, t2: TensorBase) -> None:
 
     Raises: RuntimeError where a weak reference to one of them is held outside of this library.
     """
-    for name, one in (("t1", t1), ("t2", t2)):
-        own = one._accumulator is not None
-        others = [ref for ref in weakref.getweakrefs(one) if type(ref) is not OwnReference]
+    for name, swapped in (("t1", t1), ("t2", t2)):
+        own = swapped._accumulator is not None
+        others = [ref for ref in weakref.getweakrefs(swapped) if type(ref) is not OwnReference]
         if len(others) > own:
             raise RuntimeError(f"Cannot swap {name} because it has weakref associated with it")
     if capture_state.capture is not None:
         capture_state.capture.reason = "it swaps tensors"
     for slot in (*SLOTS, "__dict__", "__class__"):
-        one, other = getattr(t1, slot), getattr(t2, slot)
+        swapped, other = getattr(t1, slot), getattr(t2, slot)
         setattr(t1, slot, other)
-        setattr(t2, slot, one)
+        setattr(t2, slot, swapped)
     for tensor in (t1, t2):
         if tensor._accumulator is not None:
             tensor._accumulator.tensor = weakref.ref(tensor)

@@ -158,19 +158,19 @@ class SummaryWriter:
         max_bins: int | None = None,
     ) -> None:
         """How the elements of a tensor are distributed, in `bins` equal parts (a number; a rule's name means 64)."""
-        given = values.detach().reshape(-1).tolist() if isinstance(values, TensorBase) else list(values)
-        if not given:
+        numbers = values.detach().reshape(-1).tolist() if isinstance(values, TensorBase) else list(values)
+        if not numbers:
             raise ValueError("The input has no element.")
-        n_bins, low, high = bins if isinstance(bins, int) else 64, min(given), max(given)
+        n_bins, low, high = bins if isinstance(bins, int) else 64, min(numbers), max(numbers)
         width = (high - low) / n_bins or 1.0
         counts = [0.0] * n_bins
-        for value in given:
+        for value in numbers:
             counts[min(int((value - low) / width), n_bins - 1)] += 1
-        limits = [low + width * (at + 1) for at in range(n_bins)]
-        total, squares = sum(given), sum(value * value for value in given)
-        fields = [low, high, len(given), total, squares]
-        told = b"".join(_double(field, value) for field, value in enumerate(fields, 1))
-        self._value(tag, _bytes(5, told + _doubles(6, limits) + _doubles(7, counts)), global_step, walltime)
+        limits = [low + width * (index + 1) for index in range(n_bins)]
+        total, squares = sum(numbers), sum(value * value for value in numbers)
+        fields = [low, high, len(numbers), total, squares]
+        message = b"".join(_double(field, value) for field, value in enumerate(fields, 1))
+        self._value(tag, _bytes(5, message + _doubles(6, limits) + _doubles(7, counts)), global_step, walltime)
 
     def add_text(
         self, tag: str, text_string: str, global_step: int | None = None, walltime: float | None = None
@@ -201,8 +201,8 @@ class SummaryWriter:
             picture = (picture.float() * 255).clamp(0, 255)
         rows = picture.int().reshape(height, width * channels).tolist()
         data = _png(rows, width, channels)
-        told = _int(1, height) + _int(2, width) + _int(3, channels) + _bytes(4, data)
-        self._value(tag, _bytes(4, told), global_step, walltime)
+        message = _int(1, height) + _int(2, width) + _int(3, channels) + _bytes(4, data)
+        self._value(tag, _bytes(4, message), global_step, walltime)
 
     def flush(self) -> None:
         """Writes what waits to the file."""
@@ -240,8 +240,8 @@ class SummaryWriter:
             self.flush()
 
     def _record(self, what: bytes, step: int | None, walltime: float | None) -> None:
-        at = time.time() if walltime is None else walltime
-        event = _double(1, at) + (b"" if step is None else _int(2, int(step))) + what
+        timestamp = time.time() if walltime is None else walltime
+        event = _double(1, timestamp) + (b"" if step is None else _int(2, int(step))) + what
         length = struct.pack("<Q", len(event))
         self._waiting.append(length + _checksum(length) + event + _checksum(event))
 

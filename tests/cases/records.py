@@ -127,7 +127,7 @@ def _chunked() -> Call:
 
 
 _BOUNDED = (Leaf((4, 5)), Leaf((4, 5), -0.5, 0.0), Leaf((4, 5), 0.0, 0.5))  # below, between and above
-_ENDS = {"step": (1, 1), "apart": (1, 1), "groups": 1}
+_ENDS = {"step": (1, 1), "dilation": (1, 1), "groups": 1}
 CALLS: dict[str, list[Call]] = {
     **{op.name: [Call(lambda *given, op=op: apply(op, *given), _BOUNDED)] for op in _BOUNDS},
     # Movements

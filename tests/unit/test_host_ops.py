@@ -51,15 +51,15 @@ def test_what_slides_over_some_samples_at_a_time_is_what_it_means(
 ) -> None:
     """The product, its kernel's gradient, and the product the other way."""
     monkeypatch.setattr(sliding_on_host, "BYTES", bytes_at_a_time)
-    shape, kernel, step, apart, groups, before, after = SLIDING[name]
-    how = {"step": step, "apart": apart, "groups": groups, "before": before, "after": after}
+    shape, kernel, step, dilation, groups, before, after = SLIDING[name]
+    how = {"step": step, "dilation": dilation, "groups": groups, "before": before, "after": after}
     draw = np.random.default_rng(1)
     with torch.device("cpu"):
         x, weight = (torch.tensor(draw.standard_normal(one).tolist(), dtype=torch.float64) for one in (shape, kernel))
         found = apply(lambda *nodes: sliding_products.sliding_product(*nodes, **how)[0], x, weight)
         g = torch.tensor(draw.standard_normal(tuple(found.shape)).tolist(), dtype=torch.float64)
-    reach = zip(found.shape[2:], step, apart, kernel[2:], strict=True)
-    back = {"step": step, "apart": apart, "groups": groups}
+    reach = zip(found.shape[2:], step, dilation, kernel[2:], strict=True)
+    back = {"step": step, "dilation": dilation, "groups": groups}
     back["lengths"] = tuple((n - 1) * s + d * (k - 1) + 2 for n, s, d, k in reach)
     cases = (
         (sliding_products.sliding_product, [x, weight], how),

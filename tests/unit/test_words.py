@@ -8,7 +8,8 @@ import pytest
 
 PACKAGE = Path(__file__).parents[2] / "pywebgpu"
 VAGUE = re.compile("apart|at|beside|born|claims|foreseen|found|given|halves|made|one|served|taps|told|way|which|whole")
-FOLDERS = ("autodiff", "compiler", "data", "ir", "kernels", "ops", "runtime")
+OPEN = ("hosts", "step_capture", "torch_api")  # folders with such names left
+FOLDERS = sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py") if path.parent.name not in OPEN)
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 

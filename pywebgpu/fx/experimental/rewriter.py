@@ -26,10 +26,12 @@ class AST_Rewriter(ast.NodeTransformer):
         before = {*space}
         exec(compile(tree, "", "exec"), space)
         (name,) = {*space} - before or {fn.__name__}
-        made: FunctionType = space[name]
-        own = FunctionType(made.__code__, fn.__globals__, made.__name__, made.__defaults__, made.__closure__)
-        functools.update_wrapper(own, made)
-        own.__kwdefaults__ = copy.copy(made.__kwdefaults__)
+        rewritten: FunctionType = space[name]
+        own = FunctionType(
+            rewritten.__code__, fn.__globals__, rewritten.__name__, rewritten.__defaults__, rewritten.__closure__
+        )
+        functools.update_wrapper(own, rewritten)
+        own.__kwdefaults__ = copy.copy(rewritten.__kwdefaults__)
         return own
 
     def visit_Assert(self, node: ast.Assert) -> ast.AST:

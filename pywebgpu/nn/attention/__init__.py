@@ -102,7 +102,7 @@ class MultiheadAttention(Module):
         q, k, v = self._projected(query, key, value, batched=batched)  # (n, l, embed_dim)
         mask = self._mask(query, key_padding_mask, attn_mask, causal=is_causal and not need_weights)
         n, length = q.shape[:2]
-        k, v = (x if given is None else self._given(given, n) for x, given in zip((k, v), self._static, strict=True))
+        k, v = (x if static is None else self._given(static, n) for x, static in zip((k, v), self._static, strict=True))
         if self.bias_k is not None:
             k, v = (cat([x, b.expand(n, 1, -1)], 1) for x, b in ((k, self.bias_k), (v, self.bias_v)))
         if self.add_zero_attn:
@@ -160,15 +160,15 @@ class MultiheadAttention(Module):
         same = self._qkv_same_embed_dim
         inputs: list[Any] = [query, key, value]
         if same and query is key and key is value:
-            found = list(functional.linear(query, self.in_proj_weight, self.in_proj_bias).chunk(3, -1))
+            projected = list(functional.linear(query, self.in_proj_weight, self.in_proj_bias).chunk(3, -1))
         else:
             weights = self.in_proj_weight.chunk(3) if same else (
                 self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)  # fmt: skip
             biases = (None,) * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
-            found = [functional.linear(x, w, b) for x, w, b in zip(inputs, weights, biases, strict=True)]
+            projected = [functional.linear(x, w, b) for x, w, b in zip(inputs, weights, biases, strict=True)]
         if not batched:
-            return [x.unsqueeze(0) for x in found]
-        return found if self.batch_first else [x.transpose(0, 1) for x in found]
+            return [x.unsqueeze(0) for x in projected]
+        return projected if self.batch_first else [x.transpose(0, 1) for x in projected]
 
     def _mask(self, query: Tensor, padding: Tensor | None, mask: Tensor | None, *, causal: bool) -> Tensor | None:
         """One summand for the scores (n, heads, l, s), or None."""

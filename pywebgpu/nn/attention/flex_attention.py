@@ -62,12 +62,12 @@ def or_masks(*mask_mods: Mod) -> Mod:
 
 
 def _joined(op: Callable[[Any, Any], Any], empty: bool, mask_mods: tuple[Mod, ...]) -> Mod:
-    if not all(callable(one) for one in mask_mods):
+    if not all(callable(mask_mod) for mask_mod in mask_mods):
         raise RuntimeError(f"All inputs should be callable mask_mods: {mask_mods}")
 
     def joined(b: Tensor, h: Tensor, q_idx: Tensor, kv_idx: Tensor) -> Tensor:
         first = b.new_full((), empty, dtype=dtypes.bool_)
-        return reduce(op, (one(b, h, q_idx, kv_idx) for one in mask_mods), first)
+        return reduce(op, (mask_mod(b, h, q_idx, kv_idx) for mask_mod in mask_mods), first)
 
     return joined
 
@@ -76,13 +76,14 @@ def _positions(shape: tuple[int, ...], device: DeviceLike) -> list[Tensor]:
     return [create.arange(size, device=device) for size in shape]
 
 
-def _everywhere(function: Mod, *given: Tensor, at: list[Tensor]) -> Tensor:
-    """A function of a batch, a head, and positions of a row and a key, over all of them; `given` has these axes."""
-    first, vmap = (0,) * len(given), import_module("pywebgpu.func.batch").vmap  # It is made of what is made of layers.
+def _everywhere(function: Mod, *operands: Tensor, positions: list[Tensor]) -> Tensor:
+    """A function of a batch, a head, and positions of a row and a key, over all of them; `operands` has these axes."""
+    vmap = import_module("pywebgpu.func.batch").vmap  # It is made of what is made of layers.
     for axis in range(3, -1, -1):
-        function = vmap(function, (*first, *(0 if one == axis else None for one in range(4))))
-    found: Tensor = function(*given, *at)
-    return found
+        mapped = [0 if position == axis else None for position in range(4)]
+        function = vmap(function, (*(0 for _ in operands), *mapped))
+    scores: Tensor = function(*operands, *positions)
+    return scores
 
 
 def create_mask(
@@ -92,10 +93,10 @@ def create_mask(
     shape = (B or 1, H or 1, Q_LEN, KV_LEN)
     if len(inspect.signature(mod_fn).parameters) == 5:
         scores = create.zeros(shape, device=device)
-        found: Tensor = _everywhere(mod_fn, scores, at=_positions(shape, device)) != -math.inf
-        return found
-    made: Tensor = _everywhere(mod_fn, at=_positions(shape, device))
-    return made
+        shown: Tensor = _everywhere(mod_fn, scores, positions=_positions(shape, device)) != -math.inf
+        return shown
+    mask: Tensor = _everywhere(mod_fn, positions=_positions(shape, device))
+    return mask
 
 
 class BlockMask:
@@ -109,12 +110,12 @@ class BlockMask:
         self, mask_mod: Mod, shape: tuple[int, int, int, int], block: tuple[int, int], device: DeviceLike
     ) -> None:
         self.mask_mod, self.shape, self.BLOCK_SIZE, self.seq_lengths = mask_mod, shape, block, shape[2:]
-        at = _positions(shape, device)
-        self.device = at[0].device
-        mask = _everywhere(mask_mod, at=at)
+        positions = _positions(shape, device)
+        self.device = positions[0].device
+        mask = _everywhere(mask_mod, positions=positions)
         if mask.dtype is not dtypes.bool_:
             raise TypeError(f"create_block_mask: mask_mod must give bool, got {mask.dtype}")
-        self.window, is_whole = windows.of(mask._node, at[2]._node, at[3]._node)
+        self.window, is_whole = windows.of(mask._node, positions[2]._node, positions[3]._node)
         self.seen: Tensor | None = None if is_whole else mask
 
     def to_mask(self) -> Tensor:
@@ -275,11 +276,11 @@ def _scores(query: Tensor, key: Tensor, score_mod: Mod | None, mask: BlockMask |
     """float32, or float64. Of pairs that are hidden a number below all others: -inf is none to compute with."""
     wide = dtypes.float64 if query.dtype is dtypes.float64 else dtypes.float32
     scale = query.shape[-1] ** -0.5 if scale is None else scale
-    found: Any = query.to(wide) @ _for_heads(key, query).to(wide).transpose(-2, -1) * scale
+    scores: Any = query.to(wide) @ _for_heads(key, query).to(wide).transpose(-2, -1) * scale
     if score_mod is not None:
-        found = _everywhere(score_mod, found, at=_positions(found.shape, query.device)).to(wide)
-    found = found if mask is None else found.masked_fill(~mask.to_mask(), HIDDEN)
-    least: Tensor = found.clamp_min(HIDDEN)
+        scores = _everywhere(score_mod, scores, positions=_positions(scores.shape, query.device)).to(wide)
+    scores = scores if mask is None else scores.masked_fill(~mask.to_mask(), HIDDEN)
+    least: Tensor = scores.clamp_min(HIDDEN)
     return least
 
 

@@ -20,7 +20,7 @@ class _Line(NamedTuple):
     rest: int
 
     def scaled(self, factor: int) -> _Line:
-        return _Line(*(factor * one for one in self))
+        return _Line(*(factor * term for term in self))
 
     def plus(self, other: _Line) -> _Line:
         return _Line(*(a + b for a, b in zip(self, other, strict=True)))
@@ -59,16 +59,16 @@ def _at_least_0(node: Node, query: Node, key: Node) -> list[_Line] | None:
         node = _below(node.inputs[0])
     if node.op not in _SIGNS:
         return None
-    sign, apart = _SIGNS[node.op]
+    sign, offset = _SIGNS[node.op]
     lines = [_line(source, query, key) for source in node.inputs]
     distances = [(source, line) for source, line in zip(map(_below, node.inputs), lines, strict=True) if line is None]
     if not distances:
         a, b = lines
         assert a is not None
         assert b is not None
-        found = a.plus(b.scaled(-1)).scaled(sign).plus(_Line(0, 0, -apart))
-        found = found.scaled(-1).plus(_Line(0, 0, -1)) if is_not else found
-        return [found] if _is_difference(found) else None
+        line = a.plus(b.scaled(-1)).scaled(sign).plus(_Line(0, 0, -offset))
+        line = line.scaled(-1).plus(_Line(0, 0, -1)) if is_not else line
+        return [line] if _is_difference(line) else None
     (distance, _), *others = distances
     if others or is_not or distance.op is not pointwise.abs_ or (sign > 0) is (lines[0] is None):
         return None
@@ -76,7 +76,7 @@ def _at_least_0(node: Node, query: Node, key: Node) -> list[_Line] | None:
     most = lines[0] or lines[1]
     if inner is None or most is None or not _is_difference(inner) or most.query or most.key:
         return None
-    return [most.plus(inner.scaled(factor)).plus(_Line(0, 0, -apart)) for factor in (1, -1)]
+    return [most.plus(inner.scaled(factor)).plus(_Line(0, 0, -offset)) for factor in (1, -1)]
 
 
 # By comparison the sign of a - b which it wants, and how far apart they have to be.

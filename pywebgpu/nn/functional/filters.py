@@ -23,7 +23,7 @@ def filtered(
     is_bytes = input.dtype.name == "uint8"
     if not is_bytes and not input.dtype.is_floating_point:
         raise NotImplementedError(f"{mode} interpolation is there for floating dtypes and uint8, got {input.dtype}")
-    found: _T = input.float() if input.dtype.itemsize <= 2 else input
+    image: _T = input.float() if input.dtype.itemsize <= 2 else input
     for axis in (1, 0):
         n, n_out, scale = input.shape[2 + axis], sizes[axis], scales[axis]
         if n_out == n and (corners or scale == 1):
@@ -34,13 +34,17 @@ def filtered(
         else:
             rows = _cubic_rows(n, n_out, step, 0.0 if corners else 0.5 * step - 0.5)
         bits = _whole(rows) if is_bytes else 0
-        weights = _create.tensor(rows, dtype=found.dtype, device=input.device)
-        found = weights @ found if axis == 0 else found @ weights.t()
+        weights = _create.tensor(rows, dtype=image.dtype, device=input.device)
+        image = weights @ image if axis == 0 else image @ weights.t()
         if is_bytes:
-            found = (found * 0.5**bits + 0.5).floor().clamp(0, 255)
+            image = (image * 0.5**bits + 0.5).floor().clamp(0, 255)
     order = _memory_format.suggested(input)
-    made: _T = found.to(input.dtype)
-    return made if order is None else _memory_format.laid_out(made, _memory_format.of_order(made.shape, order))
+    filtered_image: _T = image.to(input.dtype)
+    return (
+        filtered_image
+        if order is None
+        else _memory_format.laid_out(filtered_image, _memory_format.of_order(filtered_image.shape, order))
+    )
 
 
 def _cubic(a: float) -> _Callable[[float], float]:
@@ -65,9 +69,9 @@ _FILTERS: dict[str, tuple[float, _Callable[[float], float]]] = {
 def _cubic_rows(n: int, n_out: int, step: float, first: float) -> _Rows:
     """Four weights a row; what lies outside counts as the edge."""
     rows = []
-    for at in range(n_out):
-        low = _floor(first + at * step)
-        t, row = first + at * step - low, [0.0] * n
+    for index in range(n_out):
+        low = _floor(first + index * step)
+        t, row = first + index * step - low, [0.0] * n
         for tap, away in enumerate((1 + t, t, 1 - t, 2 - t)):
             row[min(max(low - 1 + tap, 0), n - 1)] += _sharp(away)
         rows.append(row)
@@ -79,13 +83,13 @@ def _wide_rows(n: int, n_out: int, step: float, mode: str) -> _Rows:
     reach, weight = _FILTERS[mode]
     stretch = max(step, 1.0)
     rows = []
-    for at in range(n_out):
-        center, row = step * (at + 0.5), [0.0] * n
+    for index in range(n_out):
+        center, row = step * (index + 0.5), [0.0] * n
         start = max(int(center - reach * stretch + 0.5), 0)
         end = min(int(center + reach * stretch + 0.5), n)
-        taps = [weight((place - center + 0.5) / stretch) for place in range(start, end)]
-        total = sum(taps)
-        row[start:end] = [tap / total for tap in taps] if total else taps
+        weights = [weight((place - center + 0.5) / stretch) for place in range(start, end)]
+        total = sum(weights)
+        row[start:end] = [tap / total for tap in weights] if total else weights
         rows.append(row)
     return rows
 

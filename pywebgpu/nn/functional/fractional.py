@@ -48,11 +48,11 @@ def _fractional(rank: int) -> _Callable[..., _Pooled]:
         samples = samples[: x.shape[0]]
         places = _places(samples, sizes, kernel, out)
         windows = x.flatten(2).gather(2, places.flatten(2)).reshape(places.shape)
-        values, at = windows.max(-1)
+        values, positions = windows.max(-1)
         shape = (*input.shape[:-rank], *out)
         if not return_indices:
             return values.reshape(shape)
-        return values.reshape(shape), places.gather(-1, at.unsqueeze(-1)).reshape(shape)
+        return values.reshape(shape), places.gather(-1, positions.unsqueeze(-1)).reshape(shape)
 
     fractional_max_pool.__name__ = fractional_max_pool.__qualname__ = name
     fractional_max_pool.__doc__ = f"The largest element of each window of the last {rank} axes (arXiv 1412.6071)."
@@ -60,16 +60,16 @@ def _fractional(rank: int) -> _Callable[..., _Pooled]:
 
 
 def _repeated(value: float | _Sequence[float] | None, rank: int, name: str) -> list[_Any]:
-    found: list[_Any] = [value] * rank if isinstance(value, int | float) else list(value or ())
-    if len(found) != rank:
+    values: list[_Any] = [value] * rank if isinstance(value, int | float) else list(value or ())
+    if len(values) != rank:
         raise ValueError(f"{name}: expected one number or {rank}, but got {value}")
-    return found
+    return values
 
 
 def _places(samples: _T, sizes: tuple[int, ...], kernel: list[int], out: list[int]) -> _T:
     """Where in the flattened axes each element of each window lies. Shapes: samples (n, c, rank) -> (n, c, *out, k)."""
     rank, device = len(sizes), samples.device
-    found: _Any = 0
+    flat: _Any = 0
     for axis, (size, window, count) in enumerate(zip(sizes, kernel, out, strict=True)):
         # PyTorch's draws of two axes are those of the columns, then of the rows.
         sample = samples[:, :, rank - 1 - axis if rank == 2 else axis].unsqueeze(-1)
@@ -82,8 +82,8 @@ def _places(samples: _T, sizes: tuple[int, ...], kernel: list[int], out: list[in
         place = starts.unsqueeze(-1) + inside  # (n, c, count, window)
         shape = [1] * (2 * rank)
         shape[axis], shape[rank + axis] = count, window
-        found = found * size + place.reshape(*samples.shape[:2], *shape)
-    return found.reshape(*samples.shape[:2], *out, -1)  # type: ignore[no-any-return]
+        flat = flat * size + place.reshape(*samples.shape[:2], *shape)
+    return flat.reshape(*samples.shape[:2], *out, -1)  # type: ignore[no-any-return]
 
 
 fractional_max_pool2d, fractional_max_pool3d = (_fractional(rank) for rank in (2, 3))

@@ -52,13 +52,13 @@ class LinearCrossEntropyOptions:
         if method is None or (method == "auto" and size is not None):
             return min(size or batch, batch)
         target = -(-batch // -(-classes // features))
-        found = min((1 << (target - 1).bit_length()) // (2 if method == "auto" else self._parts()), batch)
-        if size is not None and min(size, batch) != found:
+        n_rows = min((1 << (target - 1).bit_length()) // (2 if method == "auto" else self._parts()), batch)
+        if size is not None and min(size, batch) != n_rows:
             raise ValueError(
                 f"batch_chunk_size (={size}) and chunking_method ('{method}') give different chunk sizes ({size} vs "
-                f"{found}); pass only one."
+                f"{n_rows}); pass only one."
             )
-        return max(found, 1)
+        return max(n_rows, 1)
 
 
 def linear_cross_entropy(

@@ -121,8 +121,8 @@ def soft_margin_loss(
 
 def pdist(input: _T, p: float = 2.0) -> _T:
     """The p-norm of every row minus every later row, as a vector."""
-    found: _T = _import_module("pywebgpu.tensor.numeric").pdist(input, p)
-    return found
+    distances: _T = _import_module("pywebgpu.tensor.numeric").pdist(input, p)
+    return distances
 
 
 @_also_named(x2="x2")
@@ -219,7 +219,7 @@ def triplet_margin_with_distance_loss(
         raise ValueError(f"{reduction} is not a valid value for reduction")
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
-    dims = [one.dim() for one in (anchor, positive, negative)]
+    dims = [sample.dim() for sample in (anchor, positive, negative)]
     if len(set(dims)) > 1:
         raise RuntimeError(
             "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: "
@@ -229,8 +229,8 @@ def triplet_margin_with_distance_loss(
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
         far = far.minimum(distance(positive, negative))
-    found: _T = (near - far + margin).clamp(min=0)
-    return found if reduction == "none" else found.sum() if reduction == "sum" else found.mean()
+    loss: _T = (near - far + margin).clamp(min=0)
+    return loss if reduction == "none" else loss.sum() if reduction == "sum" else loss.mean()
 
 
 def mse_loss(

@@ -52,10 +52,10 @@ def embedding(
     if max_norm is not None:
         with _modes.no_grad():
             rows = input.reshape(-1).long()
-            found = _apply(_embedding.embedding, rows, weight)
-            norm = found.norm(norm_type, dim=-1, keepdim=True)
+            rows_of_weight = _apply(_embedding.embedding, rows, weight)
+            norm = rows_of_weight.norm(norm_type, dim=-1, keepdim=True)
             scale = (max_norm / (norm + 1e-7)).where(norm > max_norm, norm * 0 + 1)
-            weight.index_copy_(0, rows, found * scale)
+            weight.index_copy_(0, rows, rows_of_weight * scale)
     if sparse and weight.requires_grad and _modes.is_grad_enabled():
         return _apply(_embedding.by_rows, input, weight, padding_idx)
     return _apply(_embedding.embedding, input, weight, padding_idx)
@@ -140,10 +140,10 @@ def instance_norm(
     return out
 
 
-def _move(running: _T | None, found: _T, momentum: float, *, seen: int) -> None:
+def _move(running: _T | None, statistic: _T, momentum: float, *, seen: int) -> None:
     if running is not None and seen:  # No batch says nothing of its channels.
         with _modes.no_grad():
-            running.mul_(1 - momentum).add_(found.to(dtype=running.dtype) * momentum)
+            running.mul_(1 - momentum).add_(statistic.to(dtype=running.dtype) * momentum)
 
 
 def local_response_norm(input: _T, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> _T:

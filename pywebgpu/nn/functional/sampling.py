@@ -46,9 +46,9 @@ def grid_sample(
     points = [_unscaled(flat[..., rank - 1 - axis], n, corners=corners) for axis, n in enumerate(sizes)]
     if mode != "bicubic":
         points = [_held(p, n, padding_mode, corners=corners) for p, n in zip(points, sizes, strict=True)]
-    taps = [_taps(point, mode) for point in points]  # of each axis: positions and weights
+    taps_of_axes = [_taps(point, mode) for point in points]  # of each axis: positions and weights
     rows, weights = [], []
-    for chosen in _product(taps):
+    for chosen in _product(taps_of_axes):
         positions = [position for position, _ in chosen]
         if mode == "bicubic":
             positions = [_held(p, n, padding_mode, corners=corners) for p, n in zip(positions, sizes, strict=True)]
@@ -56,8 +56,8 @@ def grid_sample(
         rows.append(row)
         weights.append(_prod((weight for _, weight in chosen), start=inside.to(input.dtype)))
     total = _pixels(input, _functions.stack(rows)).mul(_functions.stack(weights).unsqueeze(-1)).sum(0)
-    found: _T = total.transpose(1, 2).reshape(*input.shape[:2], *out).contiguous()
-    return _called(found, f"aten::grid_sampler_{rank}d")
+    sampled: _T = total.transpose(1, 2).reshape(*input.shape[:2], *out).contiguous()
+    return _called(sampled, f"aten::grid_sampler_{rank}d")
 
 
 def _pixels(input: _T, rows: _T) -> _T:
@@ -68,15 +68,15 @@ def _pixels(input: _T, rows: _T) -> _T:
     n, channels = input.shape[:2]
     matrix = input.reshape(n, channels, -1).transpose(1, 2).reshape(-1, channels)
     first = _create.arange(n, device=str(input.device)).unsqueeze(-1) * _prod(input.shape[2:])
-    found: _T = matrix[(rows + first).reshape(-1)].reshape(*rows.shape, channels)
-    return found
+    pixels: _T = matrix[(rows + first).reshape(-1)].reshape(*rows.shape, channels)
+    return pixels
 
 
-def _product(taps: list[_Any]) -> list[list[_Any]]:
-    found: list[list[_Any]] = [[]]
-    for choices in taps:
-        found = [[*known, choice] for known in found for choice in choices]
-    return found
+def _product(taps_of_axes: list[_Any]) -> list[list[_Any]]:
+    combinations: list[list[_Any]] = [[]]
+    for choices in taps_of_axes:
+        combinations = [[*known, choice] for known in combinations for choice in choices]
+    return combinations
 
 
 def _unscaled(x: _T, n: int, *, corners: bool) -> _T:
@@ -139,8 +139,8 @@ def affine_grid(theta: _T, size: _Sequence[int], align_corners: bool | None = No
         line = line if align_corners else line * ((n - 1) / n)
         lines.append(line.reshape([n if a == axis else 1 for a in range(rank)]).expand(space))
     points = _functions.stack([*reversed(lines), theta.new_ones(space)], -1).reshape(1, -1, rank + 1)
-    found: _T = (points @ theta.transpose(1, 2)).reshape(theta.shape[0], *space, rank)
-    return found
+    grid: _T = (points @ theta.transpose(1, 2)).reshape(theta.shape[0], *space, rank)
+    return grid
 
 
 def _unpool(rank: int) -> _Callable[..., _T]:
@@ -154,8 +154,8 @@ def _unpool(rank: int) -> _Callable[..., _T]:
     ) -> _T:
         """Zeros, with each maximum where max_pool found it."""
         kernel, pad, step = (
-            [given] * rank if isinstance(given, int) else list(given)
-            for given in (kernel_size, padding, kernel_size if stride is None else stride)
+            [argument] * rank if isinstance(argument, int) else list(argument)
+            for argument in (kernel_size, padding, kernel_size if stride is None else stride)
         )
         if input.shape != indices.shape:
             raise RuntimeError(
@@ -168,8 +168,8 @@ def _unpool(rank: int) -> _Callable[..., _T]:
         space = default if output_size is None else list(output_size)[-rank:]
         lead = input.shape[:-rank]
         zeros = input.new_zeros(*lead, _prod(space))
-        found: _T = zeros.scatter(-1, indices.flatten(-rank), input.flatten(-rank)).reshape(*lead, *space)
-        return _called(found, f"aten::max_unpool{rank}d")
+        unpooled: _T = zeros.scatter(-1, indices.flatten(-rank), input.flatten(-rank)).reshape(*lead, *space)
+        return _called(unpooled, f"aten::max_unpool{rank}d")
 
     max_unpool.__name__ = max_unpool.__qualname__ = f"max_unpool{rank}d"
     return max_unpool

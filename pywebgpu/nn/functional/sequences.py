@@ -77,28 +77,28 @@ def embedding_bag(
             raise RuntimeError("include_last_offset: number of offset should be at least 1")
         n_bags = offsets.shape[0] - (1 if include_last_offset else 0)
         offsets = _checked_offsets(offsets, input.shape[0]).long()
-        at = _create.arange(input.shape[0], device=where)
-        bag = _sorting.searchsorted(offsets[:n_bags], at, right=True) - 1
+        numbers_ = _create.arange(input.shape[0], device=where)
+        bag = _sorting.searchsorted(offsets[:n_bags], numbers_, right=True) - 1
     else:
         raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}")
     numbers = input.reshape(-1).long()
     numbers = _apply(_bounds.checked, numbers, rows, wrap=False, text=_OUTSIDE)
-    found: _T = _rows.embedding(numbers, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
+    rows_of_weight: _T = _rows.embedding(numbers, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
     kept = numbers == numbers
     if padding_idx is not None:
         kept = numbers != padding_idx % rows
     if include_last_offset and offsets is not None and mode != "max" and padding_idx is None and not wide:
         # What lies behind the last offset is part of the last bag where torch has no kernel of its own for the case.
-        kept = kept & (at < offsets[-1])
+        kept = kept & (numbers_ < offsets[-1])
     if per_sample_weights is not None:
-        found = found * per_sample_weights.reshape(-1, 1)
+        rows_of_weight = rows_of_weight * per_sample_weights.reshape(-1, 1)
     if mode == "max":
-        found = found.masked_fill(kept.logical_not().unsqueeze(1), float("-inf"))
+        rows_of_weight = rows_of_weight.masked_fill(kept.logical_not().unsqueeze(1), float("-inf"))
         empty = weight.new_full((n_bags, weight.shape[1]), float("-inf"))
-        out: _T = empty.index_reduce(0, bag, found, "amax")
+        out: _T = empty.index_reduce(0, bag, rows_of_weight, "amax")
         return out.masked_fill(out == float("-inf"), 0.0)
     counted = kept.to(weight.dtype)
-    total = weight.new_zeros(n_bags, weight.shape[1]).index_add(0, bag, found * counted.unsqueeze(1))
+    total = weight.new_zeros(n_bags, weight.shape[1]).index_add(0, bag, rows_of_weight * counted.unsqueeze(1))
     if mode == "mean":
         counts = weight.new_zeros(n_bags).index_add(0, bag, counted)
         total = total / counts.clamp(min=1).unsqueeze(1)
@@ -138,9 +138,9 @@ def multilabel_margin_loss(
     valid = (classes >= 0).to(x.dtype).cumprod(1)
     own = classes.clamp(min=0)
     is_own = x.detach().new_zeros(x.shape).scatter_add(1, own, valid) > 0
-    apart = (1 - x.gather(1, own).unsqueeze(2) + x.unsqueeze(1)).clamp(min=0)
+    margins = (1 - x.gather(1, own).unsqueeze(2) + x.unsqueeze(1)).clamp(min=0)
     counted = valid.unsqueeze(2) * is_own.logical_not().to(x.dtype).unsqueeze(1)
-    loss: _T = (apart * counted).sum((1, 2)) / x.shape[1]
+    loss: _T = (margins * counted).sum((1, 2)) / x.shape[1]
     if reduction == "none":
         return loss if input.ndim == 2 else loss.reshape(())
     return loss.mean() if reduction == "mean" else loss.sum()
@@ -163,17 +163,17 @@ def ctc_loss(
     batched = log_probs.ndim == 3
     x = log_probs if batched else log_probs.unsqueeze(1)
     steps, n, where = x.shape[0], x.shape[1], x.device
-    for name, given in (("input_lengths", input_lengths), ("target_lengths", target_lengths)):
-        if isinstance(given, _T) and given.dtype.kind is not _dtypes.Kind.INT:
+    for name, lengths_ in (("input_lengths", input_lengths), ("target_lengths", target_lengths)):
+        if isinstance(lengths_, _T) and lengths_.dtype.kind is not _dtypes.Kind.INT:
             raise RuntimeError(f"{name} must be integral")
-    lengths, sizes = ([int(v) for v in _listed(given)] for given in (input_lengths, target_lengths))
+    lengths, sizes = ([int(v) for v in _listed(argument)] for argument in (input_lengths, target_lengths))
     if len(lengths) != n or len(sizes) != n:
         raise RuntimeError(f"input_lengths and target_lengths must be of size {n}")
     if max(lengths, default=0) > steps:
         raise RuntimeError(f"Expected input_lengths to have value at most {steps}, but got value {max(lengths)}")
     longest = max(sizes, default=0)
     labels = _padded(targets, sizes, longest, blank, batched=batched)
-    extended = [[label for one in row for label in (blank, one)] + [blank] for row in labels]
+    extended = [[label for target_label in row for label in (blank, target_label)] + [blank] for row in labels]
     skips = [[s >= 2 and row[s] != blank and row[s] != row[s - 2] for s in range(len(row))] for row in extended]
     index = _create.tensor(extended, device=where)
     may_skip = _create.tensor(skips, device=where)
@@ -183,10 +183,10 @@ def ctc_loss(
     start = _create.arange(2 * longest + 1, device=where) < 2
     alpha: _T = _functions.where(start, seen[0], never)
     for t in range(1, steps):
-        one = _functions.cat([never[:, :1], alpha[:, :-1]], 1)
+        label = _functions.cat([never[:, :1], alpha[:, :-1]], 1)
         two = _functions.cat([never[:, :2], alpha[:, :-2]], 1)[:, : 2 * longest + 1]
         two = _functions.where(may_skip, two, never)
-        moved = _functions.stack([alpha, one, two]).logsumexp(0) + seen[t]
+        moved = _functions.stack([alpha, label, two]).logsumexp(0) + seen[t]
         alpha = _functions.where(ends > t, moved, alpha)
     last = _create.tensor([[2 * size, max(2 * size - 1, 0)] for size in sizes], device=where)
     both = alpha.gather(1, last)
@@ -204,9 +204,9 @@ def ctc_loss(
     return loss if batched else loss.reshape(())
 
 
-def _listed(given: _T | _Sequence[int]) -> list[int]:
-    found = given.tolist() if isinstance(given, _T) else list(given)
-    return found if isinstance(found, list) else [found]
+def _listed(values: _T | _Sequence[int]) -> list[int]:
+    listed = values.tolist() if isinstance(values, _T) else list(values)
+    return listed if isinstance(listed, list) else [listed]
 
 
 def _padded(targets: _T, sizes: list[int], longest: int, blank: int, *, batched: bool) -> list[list[int]]:
@@ -265,10 +265,10 @@ def multi_head_attention_forward(
     }  # fmt: skip
     layer.out_proj._parameters |= {"weight": out_proj_weight, "bias": out_proj_bias}
     layer.train(training)
-    found: tuple[_T, _T | None] = layer(
+    attended: tuple[_T, _T | None] = layer(
         query, key, value, key_padding_mask, need_weights, attn_mask, average_attn_weights, is_causal=is_causal
     )
-    return found
+    return attended
 
 
 globals().update(_dispatch.all_public(globals(), __name__))

@@ -148,8 +148,8 @@ def _max_pool(rank: int) -> _Callable[..., _Pooled]:
         return_indices: bool = False,
     ) -> _Pooled:
         function: _Callable[..., _Any] = _pooling.max_pool_with_indices if return_indices else _pooling.max_pool
-        found: _Pooled = _apply(function, input, kernel_size, _step(stride), padding, dilation, ceil_mode, rank=rank)
-        return found
+        pooled: _Pooled = _apply(function, input, kernel_size, _step(stride), padding, dilation, ceil_mode, rank=rank)
+        return pooled
 
     max_pool.__name__ = max_pool.__qualname__ = f"max_pool{rank}d"
     max_pool.__doc__ = f"""The largest element of each window over the last {rank} axes; the first has the gradient.
@@ -263,8 +263,8 @@ def _adaptive_max_pool(rank: int) -> _Callable[..., _Pooled]:
     def adaptive_max_pool(input: _T, output_size: _Outputs, return_indices: bool = False) -> _Pooled:
         function: _Callable[..., _Any] = _pooling.adaptive_max_pool
         function = _pooling.adaptive_max_pool_with_indices if return_indices else function
-        found: _Pooled = _apply(function, input, output_size, rank=rank)
-        return found
+        pooled: _Pooled = _apply(function, input, output_size, rank=rank)
+        return pooled
 
     adaptive_max_pool.__name__ = adaptive_max_pool.__qualname__ = f"adaptive_max_pool{rank}d"
     adaptive_max_pool.__doc__ = f"The largest elements of `output_size` windows which cover the last {rank} axes."
@@ -285,9 +285,9 @@ def pad(input: _T, pad: _Sequence[int], mode: str = "constant", value: float | N
 
     mode: "constant", "reflect", "replicate" or "circular".
     """
-    made = _apply(_resample.pad, input, tuple(pad), mode, value)
+    padded = _apply(_resample.pad, input, tuple(pad), mode, value)
     kind = {"reflect": "reflection", "replicate": "replication"}.get(mode)
-    return made if kind is None else _called(made, f"aten::{kind}_pad{len(pad) // 2}d")
+    return padded if kind is None else _called(padded, f"aten::{kind}_pad{len(pad) // 2}d")
 
 
 def interpolate(
@@ -310,10 +310,10 @@ def interpolate(
         space = tuple(input.shape[2:])
         sizes, scales = _resample.targets(space, size, scale_factor, recompute=bool(recompute_scale_factor))
         filters: _Any = _import_module("pywebgpu.nn.functional.filters")
-        made = filters.filtered(input, sizes, scales, mode, corners=bool(align_corners), antialias=antialias)
-        return _called(made, f"aten::upsample_{mode}2d" + "_aa" * antialias)
-    made = _apply(_resample.interpolate, input, size, scale_factor, mode, align_corners, recompute_scale_factor)
-    return made if mode == "area" else _called(made, f"aten::upsample_{mode.replace('-', '_')}{input.ndim - 2}d")
+        resized = filters.filtered(input, sizes, scales, mode, corners=bool(align_corners), antialias=antialias)
+        return _called(resized, f"aten::upsample_{mode}2d" + "_aa" * antialias)
+    resized = _apply(_resample.interpolate, input, size, scale_factor, mode, align_corners, recompute_scale_factor)
+    return resized if mode == "area" else _called(resized, f"aten::upsample_{mode.replace('-', '_')}{input.ndim - 2}d")
 
 
 def upsample(

@@ -48,7 +48,7 @@ def get_total_norm(
         return create.tensor(0.0)
     with grad_mode.no_grad():
         device = tensors[0].device
-        norms = [one.norm(norm_type).to(device) for one in _vectors(tensors, norm_type)]
+        norms = [vector.norm(norm_type).to(device) for vector in _vectors(tensors, norm_type)]
         total: tensor.Tensor = functions.stack(norms).norm(norm_type) if len(norms) > 1 else norms[0]
     if error_if_nonfinite and not math.isfinite(total.item()):
         raise RuntimeError(
@@ -100,17 +100,17 @@ def _gradients(parameters: list[tensor.Tensor]) -> list[tensor.Tensor]:
 
 def _together(tensors: list[tensor.Tensor]) -> list[tensor.Tensor]:
     """Fewer tensors, which share their elements with `tensors`."""
-    found = [[tensors[at] for at in bundle] for bundle in flat_parameters.bundles(tensors)]
-    return [flat_parameters.gather(alike) if len(alike) > 1 else alike[0] for alike in found]
+    bundles = [[tensors[index] for index in bundle] for bundle in flat_parameters.bundles(tensors)]
+    return [flat_parameters.gather(alike) if len(alike) > 1 else alike[0] for alike in bundles]
 
 
 def _vectors(tensors: list[tensor.Tensor], norm_type: float) -> list[tensor.Tensor]:
     """Fewer tensors with the same norm. What is trained stays where its optimizer put it; anything else may move."""
     if norm_type <= 0:  # The zeros between the parts would count, or the norm of norms is none of them all.
         return tensors
-    found = [[tensors[at] for at in bundle] for bundle in flat_parameters.bundles(tensors)]
-    moves = [not any(one.requires_grad for one in alike) for alike in found]
+    bundles = [[tensors[index] for index in bundle] for bundle in flat_parameters.bundles(tensors)]
+    moves = [not any(vector.requires_grad for vector in alike) for alike in bundles]
     return [
         flat_parameters.gather(alike, clean=True, move=move) if len(alike) > 1 else alike[0]
-        for alike, move in zip(found, moves, strict=True)
+        for alike, move in zip(bundles, moves, strict=True)
     ]

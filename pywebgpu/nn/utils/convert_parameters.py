@@ -12,8 +12,8 @@ def parameters_to_vector(parameters: Iterable[tensor.Tensor]) -> tensor.Tensor:
     Raises: TypeError when the parameters lie on several devices.
     """
     parameters = _on_one_device(parameters)
-    found: tensor.Tensor = functions.cat([parameter.reshape(-1) for parameter in parameters])
-    return found
+    vector: tensor.Tensor = functions.cat([parameter.reshape(-1) for parameter in parameters])
+    return vector
 
 
 def vector_to_parameters(vec: tensor.Tensor, parameters: Iterable[tensor.Tensor]) -> None:

@@ -45,7 +45,7 @@ def fuse_conv_bn_weights(
     shape = [1] * conv_w.dim()
     shape[1 if transpose else 0] = -1
     bias = (-bn_rm if conv_b is None else conv_b - bn_rm) * scale + (0 if bn_b is None else bn_b)
-    needs = [True if one is None else one.requires_grad for one in (conv_w, conv_b)]
+    needs = [True if parameter is None else parameter.requires_grad for parameter in (conv_w, conv_b)]
     weight = (conv_w * scale.reshape(shape)).to(conv_w.dtype)
     return Parameter(weight, needs[0]), Parameter(bias.to(conv_w.dtype), needs[1])
 

@@ -36,8 +36,8 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
     def take_older(state_dict: dict[str, Any], prefix: str, *_: object) -> None:
         older = [f"{prefix}{name}_{part}" for part in "gv"]
         if all(key in state_dict for key in older):
-            for at, key in enumerate(older):
-                state_dict[f"{prefix}parametrizations.{name}.original{at}"] = state_dict.pop(key)
+            for index, key in enumerate(older):
+                state_dict[f"{prefix}parametrizations.{name}.original{index}"] = state_dict.pop(key)
 
     module._register_load_state_dict_pre_hook(take_older)
     return module
@@ -68,8 +68,8 @@ class _SpectralNorm(Module):
 
     def forward(self, weight: Tensor) -> Tensor:
         if weight.dim() == 1:
-            found: Tensor = functional.normalize(weight, dim=0, eps=self.eps)
-            return found
+            normalized: Tensor = functional.normalize(weight, dim=0, eps=self.eps)
+            return normalized
         matrix = reparametrized.as_matrix(weight, self.dim)
         if self.training:
             self._iterate(matrix.detach(), self.n_power_iterations)
@@ -101,10 +101,10 @@ class _Orthogonal(Module):
     def forward(self, weight: Tensor) -> Tensor:
         is_wide = weight.shape[-2] < weight.shape[-1]
         x = weight.mT if is_wide else weight  # Whether conjugated or not makes no difference to what maps give.
-        found = self._reflected(x) if self.orthogonal_map == "householder" else self._rotated(x)
+        rotated = self._reflected(x) if self.orthogonal_map == "householder" else self._rotated(x)
         if self.has_base:
-            found = self.base @ found
-        return found.mT if is_wide else found
+            rotated = self.base @ rotated
+        return rotated.mT if is_wide else rotated
 
     def _rotated(self, x: Tensor) -> Tensor:
         """Columns of the rotation that a skew-symmetric matrix makes."""
@@ -113,11 +113,11 @@ class _Orthogonal(Module):
             x = movement.cat([x, x.new_zeros(*x.shape[:-1], n - k)], -1)
         skew = x - x.mH
         if self.orthogonal_map == "matrix_exp":
-            found: Tensor = skew.matrix_exp()
+            rotated: Tensor = skew.matrix_exp()
         else:
-            one = create.eye(n, dtype=x.dtype, device=x.device)
-            found = linalg.solve(one - skew * 0.5, one + skew * 0.5)
-        return found[..., :k]
+            identity = create.eye(n, dtype=x.dtype, device=x.device)
+            rotated = linalg.solve(identity - skew * 0.5, identity + skew * 0.5)
+        return rotated[..., :k]
 
     def _reflected(self, x: Tensor) -> Tensor:
         """Columns of the product of reflections by the columns of v: I - v t v^T, of all columns at once.
@@ -125,12 +125,12 @@ class _Orthogonal(Module):
         Source: Schreiber, Van Loan 1989 (the compact WY form).
         """
         (n, k), below = x.shape[-2:], x.tril(-1)
-        one = create.eye(n, k, dtype=x.dtype, device=x.device)
-        v = below + one
+        identity = create.eye(n, k, dtype=x.dtype, device=x.device)
+        v = below + identity
         inner = v.mT @ v
         inverse = inner.triu(1) + (inner.diagonal(dim1=-2, dim2=-1) * 0.5).diag_embed()
-        found = one - v @ linalg.solve_triangular(inverse, v[..., :k, :].mT, upper=True)
-        return found * x.diagonal(dim1=-2, dim2=-1).trunc().unsqueeze(-2)
+        reflected = identity - v @ linalg.solve_triangular(inverse, v[..., :k, :].mT, upper=True)
+        return reflected * x.diagonal(dim1=-2, dim2=-1).trunc().unsqueeze(-2)
 
     @grad_mode.no_grad()
     def right_inverse(self, q: Tensor) -> Tensor:
@@ -147,8 +147,8 @@ class _Orthogonal(Module):
                     "It is not possible to assign to the matrix exponential or the Cayley parametrizations when "
                     "use_trivialization=False."
                 )
-            found = _reflections(tall)
-            return found.mT if is_wide else found
+            reflected = _reflections(tall)
+            return reflected.mT if is_wide else reflected
         if n != k:
             tall = movement.cat([tall, q.new_empty(*tall.shape[:-1], n - k).normal_()], -1)
         self.base = tall.clone() if n == k and _is_orthogonal(tall) else _orthogonal_factor(tall)
@@ -176,8 +176,8 @@ def orthogonal(
         )
     if orthogonal_map == "householder" and weight.is_complex():
         raise ValueError("The householder parametrization does not support complex tensors.")
-    one = _Orthogonal(weight, orthogonal_map, use_trivialization=use_trivialization)
-    return parametrize.register_parametrization(module, name, one, unsafe=True)
+    parametrization = _Orthogonal(weight, orthogonal_map, use_trivialization=use_trivialization)
+    return parametrize.register_parametrization(module, name, parametrization, unsafe=True)
 
 
 def _required(module: Module, name: str) -> Tensor:
@@ -189,32 +189,32 @@ def _required(module: Module, name: str) -> Tensor:
 
 def _is_orthogonal(q: Tensor) -> bool:
     n, k = q.shape[-2:]
-    one = create.eye(k, dtype=q.dtype, device=q.device)
-    return bool(((q.mH @ q - one).abs() <= 10 * n * limits.finfo(q.dtype).eps + 1e-5 * one.abs()).all())
+    identity = create.eye(k, dtype=q.dtype, device=q.device)
+    return bool(((q.mH @ q - identity).abs() <= 10 * n * limits.finfo(q.dtype).eps + 1e-5 * identity.abs()).all())
 
 
 def _orthogonal_factor(x: Tensor) -> Tensor:
     """Q of x = QR whose R has no negative number on its diagonal."""
     q, r = linalg.qr(x)
-    found: Tensor = q * r.diagonal(dim1=-2, dim2=-1).sgn().unsqueeze(-2)
-    return found
+    factor: Tensor = q * r.diagonal(dim1=-2, dim2=-1).sgn().unsqueeze(-2)
+    return factor
 
 
 def _reflections(q: Tensor) -> Tensor:
     """Orthonormal columns as the reflections that make them, below the diagonal, and signs on it."""
     n, k = q.shape[-2:]
     rest, columns, signs = q, [], []
-    for at in range(k):
-        x = rest[..., at:, at]
+    for index in range(k):
+        x = rest[..., index:, index]
         head, tail = x[..., :1], x[..., 1:]
         is_flat = (tail * tail).sum(-1, keepdim=True) == 0
         end = (-x.norm(2, -1, keepdim=True)).where(head >= 0, x.norm(2, -1, keepdim=True))
         v = movement.cat([head * 0 + 1, (tail / (head - end)).masked_fill(is_flat, 0)], -1)
         scale = ((end - head) / end).masked_fill(is_flat, 0)
-        lower = rest[..., at:, :]
+        lower = rest[..., index:, :]
         lower = lower - (scale * v).unsqueeze(-1) * (v.unsqueeze(-2) @ lower)
-        rest = movement.cat([rest[..., :at, :], lower], -2)
-        columns.append(movement.cat([v.new_zeros(*v.shape[:-1], at), v], -1))
+        rest = movement.cat([rest[..., :index, :], lower], -2)
+        columns.append(movement.cat([v.new_zeros(*v.shape[:-1], index), v], -1))
         signs.append((-head.sign()).where(is_flat, end.sign()))
     below = movement.cat([column.unsqueeze(-1) for column in columns], -1).tril(-1)
     diagonal = create.eye(n, k, dtype=q.dtype, device=q.device) * movement.cat(signs, -1).unsqueeze(-2)

@@ -73,14 +73,14 @@ class ParametrizationList(ModuleList):
             _set(original, new)
             _register(self, "original", original)
         else:
-            for at, part in enumerate(new):
+            for index, part in enumerate(new):
                 if not isinstance(part, Tensor):
                     raise ValueError(
                         "'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). "
-                        f"Got element {at} of the sequence with type {type(part).__name__}."
+                        f"Got element {index} of the sequence with type {type(part).__name__}."
                     )
                 own = Parameter(part, original.requires_grad) if isinstance(original, Parameter) else part
-                _register(self, f"original{at}", own.requires_grad_(original.requires_grad))
+                _register(self, f"original{index}", own.requires_grad_(original.requires_grad))
         if not unsafe:
             _require(self(), "parametrized", shape=shape, dtype=dtype)
 
@@ -113,13 +113,13 @@ class ParametrizationList(ModuleList):
 
     def forward(self) -> object:
         first, *others = list(self)
-        found = first(*(getattr(self, name) for name in self._names()))
+        value = first(*(getattr(self, name) for name in self._names()))
         for module in others:
-            found = module(found)
-        return found
+            value = module(value)
+        return value
 
     def _names(self) -> list[str]:
-        return ["original"] if self.is_tensor else [f"original{at}" for at in range(self.ntensors)]
+        return ["original"] if self.is_tensor else [f"original{index}" for index in range(self.ntensors)]
 
 
 def register_parametrization(
@@ -133,11 +133,11 @@ def register_parametrization(
     if is_parametrized(module, tensor_name):
         if not unsafe:
             before = getattr(module, tensor_name)
-            found = parametrization(before)
-            _require(found, f"parametrization(module.{tensor_name})", shape=before.shape, dtype=before.dtype)
+            computed = parametrization(before)
+            _require(computed, f"parametrization(module.{tensor_name})", shape=before.shape, dtype=before.dtype)
             if hasattr(parametrization, "right_inverse"):
                 with contextlib.suppress(NotImplementedError):
-                    back = parametrization.right_inverse(found)
+                    back = parametrization.right_inverse(computed)
                     _require(back, "parametrization.right_inverse", shape=before.shape, dtype=before.dtype)
         module.parametrizations[tensor_name].append(parametrization)
         module.parametrizations[tensor_name].unsafe |= unsafe
@@ -212,8 +212,8 @@ def transfer_parametrizations_and_params(
         if not hasattr(to_module, name):
             setattr(to_module, name, Parameter(getattr(from_module, name)))
         chain = from_module.parametrizations[name]
-        for one in chain:
-            register_parametrization(to_module, name, one)
+        for parametrization in chain:
+            register_parametrization(to_module, name, parametrization)
         other = to_module.parametrizations[name]
         for own in chain._names():
             setattr(other, own, getattr(chain, own))
@@ -256,11 +256,11 @@ def _deepcopy(self: Module, memo: dict[int, Any]) -> object:
 def _require(value: object, what: str, *, shape: object, dtype: object) -> None:
     if not isinstance(value, Tensor):
         raise ValueError(f"A parametrization must return a tensor. Got {type(value).__name__}.")
-    for name, wanted, found in (("dtype", dtype, value.dtype), ("shape", shape, value.shape)):
-        if wanted != found:
+    for name, wanted, actual in (("dtype", dtype, value.dtype), ("shape", shape, value.shape)):
+        if wanted != actual:
             raise ValueError(
                 f"Registering a parametrization may not change the {name} of the tensor, unless `unsafe` flag is "
-                f"enabled.\nunparametrized {name}: {wanted}\n{what} {name}: {found}"
+                f"enabled.\nunparametrized {name}: {wanted}\n{what} {name}: {actual}"
             )
 
 

@@ -124,13 +124,13 @@ class PruningContainer(BasePruningMethod):
             left = mask == 1
         elif method.PRUNING_TYPE == "structured":
             dim: int = method.dim % t.dim()  # type: ignore[attr-defined]
-            kept = mask.sum([at for at in range(t.dim()) if at != dim]) != 0
-            left = tuple(kept if at == dim else slice(None) for at in range(t.dim()))
+            kept = mask.sum([axis for axis in range(t.dim()) if axis != dim]) != 0
+            left = tuple(kept if axis == dim else slice(None) for axis in range(t.dim()))
         elif method.PRUNING_TYPE != "global":
             raise ValueError(f"Unrecognized PRUNING_TYPE {method.PRUNING_TYPE}")
-        found = method.compute_mask(t[left], default_mask=mask[left])
+        part_mask = method.compute_mask(t[left], default_mask=mask[left])
         mask = mask.clone()
-        mask[left] = found.to(mask.dtype)
+        mask[left] = part_mask.to(mask.dtype)
         return mask
 
 
@@ -171,7 +171,7 @@ class _Amount(BasePruningMethod):
             if self.dim >= t.dim():
                 raise IndexError(f"Invalid index {self.dim} for tensor of size {t.shape}")
             dim = self.dim % t.dim()
-            scores, shape = self._scores(t), tuple(-1 if at == dim else 1 for at in range(t.dim()))
+            scores, shape = self._scores(t), tuple(-1 if axis == dim else 1 for axis in range(t.dim()))
         count = self._count(scores.numel())
         if count == 0:
             return default_mask
@@ -227,7 +227,7 @@ class LnStructured(_Amount):
         self.n = n
 
     def _scores(self, t: Tensor) -> Tensor:
-        return t.norm(self.n, [at for at in range(t.dim()) if at != self.dim % t.dim()])
+        return t.norm(self.n, [axis for axis in range(t.dim()) if axis != self.dim % t.dim()])
 
 
 class CustomFromMask(BasePruningMethod):
@@ -295,22 +295,22 @@ def global_unstructured(
         raise TypeError("global_unstructured(): parameters is not an Iterable")
     if not isinstance(importance_scores, dict | None):
         raise TypeError("global_unstructured(): importance_scores must be of type dict")
-    given, scores = list(parameters), importance_scores or {}
+    pruned, scores = list(parameters), importance_scores or {}
     method: Any = pruning_method(**kwargs)
     if method.PRUNING_TYPE != "unstructured":
         raise TypeError(
             'Only "unstructured" PRUNING_TYPE supported for the `pruning_method`. Found method '
             f"{pruning_method} of type {method.PRUNING_TYPE}"
         )
-    found = [(module, name, getattr(module, name).detach()) for module, name in given]
-    masks = [getattr(module, f"{name}_mask", create.ones_like(value)) for module, name, value in found]
+    values = [(module, name, getattr(module, name).detach()) for module, name in pruned]
+    masks = [getattr(module, f"{name}_mask", create.ones_like(value)) for module, name, value in values]
     method._tensor_name = "all"
     mask = PruningContainer(method).compute_mask(
-        convert_parameters.parameters_to_vector([scores.get((module, name), value) for module, name, value in found]),
+        convert_parameters.parameters_to_vector([scores.get((module, name), value) for module, name, value in values]),
         convert_parameters.parameters_to_vector(masks),
     )
     start = 0
-    for module, name, value in found:
+    for module, name, value in values:
         custom_from_mask(module, name, mask=mask[start : start + value.numel()].view(value.shape))
         start += value.numel()
 
@@ -326,5 +326,5 @@ def remove(module: Module, name: str) -> Module:
 
 def is_pruned(module: Module) -> bool:
     """Whether the module, or one below it, has a pruned parameter."""
-    computed = (one for part in module.modules() for one in part.__dict__.get("_computed_tensors", {}).values())
-    return any(isinstance(one, BasePruningMethod) for one in computed)
+    computed = (method for part in module.modules() for method in part.__dict__.get("_computed_tensors", {}).values())
+    return any(isinstance(method, BasePruningMethod) for method in computed)

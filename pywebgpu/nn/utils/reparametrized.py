@@ -58,19 +58,19 @@ def iterate(
     """Steps of the power method: u and v go to the singular vectors of the largest singular value."""
     for _ in range(n_power_iterations):
         for is_u in (True, False) if u_first else (False, True):
-            one = u if is_u else v
-            one.copy_(functional.normalize(matrix.mv(v) if is_u else matrix.mH.mv(u), dim=0, eps=eps))
+            vector = u if is_u else v
+            vector.copy_(functional.normalize(matrix.mv(v) if is_u else matrix.mH.mv(u), dim=0, eps=eps))
 
 
 def over_largest(weight: Tensor, matrix: Tensor, u: Tensor, v: Tensor) -> Tensor:
     """A weight over its largest singular value, whose vectors are u and v."""
-    found: Tensor = weight / u.clone().conj().dot(matrix.mv(v.clone()))
-    return found
+    normalized: Tensor = weight / u.clone().conj().dot(matrix.mv(v.clone()))
+    return normalized
 
 
 def as_matrix(weight: Tensor, dim: int) -> Tensor:
     """A weight with `dim` as its rows and all else as its columns."""
-    moved = weight.permute(dim, *(at for at in range(weight.dim()) if at != dim)) if dim != 0 else weight
+    moved = weight.permute(dim, *(axis for axis in range(weight.dim()) if axis != dim)) if dim != 0 else weight
     return moved.reshape(moved.shape[0], -1)
 
 
@@ -78,7 +78,7 @@ def norms(weight: Tensor, dim: int) -> Tensor:
     """The norm over all axes but `dim`, which stays; over all for -1, as one number."""
     if dim == -1:
         return weight.norm()
-    others = tuple(at for at in range(weight.dim()) if at != dim % weight.dim())
+    others = tuple(axis for axis in range(weight.dim()) if axis != dim % weight.dim())
     return weight.norm(2, others, keepdim=True) if others else weight.abs()
 
 

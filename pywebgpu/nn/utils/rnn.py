@@ -55,7 +55,9 @@ class PackedSequence(_Packed):
         data = self.data.to(*args, **kwargs)
         if data is self.data:
             return self
-        both = [None if one is None else one.to(data.device) for one in (self.sorted_indices, self.unsorted_indices)]
+        both = [
+            None if order is None else order.to(data.device) for order in (self.sorted_indices, self.unsorted_indices)
+        ]
         return type(self)(data, self.batch_sizes, *both)
 
     def cpu(self) -> Self:
@@ -114,7 +116,7 @@ def pack_padded_sequence(
 
     Raises: RuntimeError where lengths are not positive, more or fewer than sequences, longer than t, or unsorted.
     """
-    sizes: list[int] = lengths.tolist() if isinstance(lengths, Tensor) else [int(one) for one in lengths]
+    sizes: list[int] = lengths.tolist() if isinstance(lengths, Tensor) else [int(length) for length in lengths]
     if not input.numel():
         raise RuntimeError("Cannot pack empty tensors.")
     x: Tensor = input.transpose(0, 1) if batch_first else input
@@ -127,13 +129,13 @@ def pack_padded_sequence(
         raise RuntimeError(
             "Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0"
         )
-    order = sorted(range(count), key=lambda at: -sizes[at])
-    if enforce_sorted and any(one < other for one, other in itertools.pairwise(sizes)):
+    order = sorted(range(count), key=lambda row: -sizes[row])
+    if enforce_sorted and any(size < other for size, other in itertools.pairwise(sizes)):
         raise RuntimeError(UNSORTED)
     if max(sizes) > length:
         raise RuntimeError(f"Expected lengths of at most {length}, the steps of the input, but got {max(sizes)}")
     batch_sizes = [sum(size > step for size in sizes) for step in range(max(sizes))]
-    rows = [step * count + at for step, now in enumerate(batch_sizes) for at in order[:now]]
+    rows = [step * count + row for step, now in enumerate(batch_sizes) for row in order[:now]]
     data = x.reshape(-1, *x.shape[2:]).index_select(0, _numbers(rows, input))
     indices = None if enforce_sorted else _numbers(order, input)
     return PackedSequence(data, _host(batch_sizes), indices)
@@ -156,7 +158,7 @@ def pad_packed_sequence(
     back = sequence.unsorted_indices
     order = list(range(batch_sizes[0])) if back is None else back.tolist()
     padded = padded_steps(sequence.data, batch_sizes, order, total_length or longest, padding_value)
-    lengths = _host([sum(now > at for now in batch_sizes) for at in order])
+    lengths = _host([sum(now > row for now in batch_sizes) for row in order])
     return (padded.transpose(0, 1) if batch_first else padded), lengths
 
 
@@ -166,18 +168,18 @@ def padded_steps(
     """Packed elements as (length, n, ...); `order` says which packed sequence each of the n is."""
     rows, start = [], 0
     for now in batch_sizes:
-        rows += [start + at if at < now else data.shape[0] for at in order]
+        rows += [start + row if row < now else data.shape[0] for row in order]
         start += now
     rows += [data.shape[0]] * ((length - len(batch_sizes)) * len(order))
     padding = create.full((1, *data.shape[1:]), padding_value, dtype=data.dtype, device=data.device)
-    whole: Tensor = movement.cat([data, padding], 0).index_select(0, _numbers(rows, data))
-    return whole.reshape(length, len(order), *data.shape[1:])
+    padded: Tensor = movement.cat([data, padding], 0).index_select(0, _numbers(rows, data))
+    return padded.reshape(length, len(order), *data.shape[1:])
 
 
 def packed_steps(padded: Tensor, batch_sizes: list[int]) -> Tensor:
     """(t, n, ...) without its padding, the longest sequence first."""
     count = padded.shape[1]
-    rows = [step * count + at for step, now in enumerate(batch_sizes) for at in range(now)]
+    rows = [step * count + row for step, now in enumerate(batch_sizes) for row in range(now)]
     return padded.reshape(-1, *padded.shape[2:]).index_select(0, _numbers(rows, padded))
 
 
@@ -197,25 +199,28 @@ def pad_sequence(
     listed: list[Tensor] = list(sequences)
     if not listed:
         raise RuntimeError("received an empty list of sequences")
-    longest = max(one.shape[0] for one in listed)
+    longest = max(sequence.shape[0] for sequence in listed)
     padded = []
-    for one in listed:
+    for sequence in listed:
         missing = create.full(
-            (longest - one.shape[0], *one.shape[1:]), padding_value, dtype=listed[0].dtype, device=one.device
+            (longest - sequence.shape[0], *sequence.shape[1:]),
+            padding_value,
+            dtype=listed[0].dtype,
+            device=sequence.device,
         )
-        padded.append(movement.cat([one, missing] if padding_side == "right" else [missing, one], 0))
+        padded.append(movement.cat([sequence, missing] if padding_side == "right" else [missing, sequence], 0))
     return functions.stack(padded, 0 if batch_first else 1)
 
 
 def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:
     """The sequences that `pad_sequence` was given, in its order."""
     x: Tensor = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
-    return [one[:length] for one, length in zip(x, lengths.tolist(), strict=True)]
+    return [sequence[:length] for sequence, length in zip(x, lengths.tolist(), strict=True)]
 
 
 def pack_sequence(sequences: list[Tensor], enforce_sorted: bool = True) -> PackedSequence:
     """Packs sequences (length, ...)."""
-    lengths = [one.shape[0] for one in sequences]
+    lengths = [sequence.shape[0] for sequence in sequences]
     return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
 
 
@@ -225,8 +230,8 @@ def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
     return unpad_sequence(padded, lengths, batch_first=True)
 
 
-def _numbers(values: list[int], beside: tensor.Tensor) -> Tensor:
-    return create.tensor(values, dtype=dtypes.int64, device=beside.device)
+def _numbers(values: list[int], like: tensor.Tensor) -> Tensor:
+    return create.tensor(values, dtype=dtypes.int64, device=like.device)
 
 
 def _host(values: list[int]) -> Tensor:

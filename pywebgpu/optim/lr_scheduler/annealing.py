@@ -283,19 +283,19 @@ def for_groups(name: str, optimizer: optimizer.Optimizer, value: Rate | list[flo
             f"{name} must have the same length as optimizer.param_groups. "
             f"{name} has {len(value)} values, param_groups has {n_groups}."
         )
-    return [schedule.copied(one) for one in value]
+    return [schedule.copied(item) for item in value]
 
 
 def _total_steps(total_steps: int | None, epochs: int | None, steps_per_epoch: int | None) -> int:
     if total_steps is None and (epochs is None or steps_per_epoch is None):
         raise ValueError("You must define either total_steps OR (epochs AND steps_per_epoch)")
-    given = {"epochs": epochs, "steps_per_epoch": steps_per_epoch}
+    counts = {"epochs": epochs, "steps_per_epoch": steps_per_epoch}
     if total_steps is not None:
-        given = {"total_steps": total_steps}
-    for name, value in given.items():
+        counts = {"total_steps": total_steps}
+    for name, value in counts.items():
         if not isinstance(value, int) or value <= 0:
             raise ValueError(f"Expected positive integer {name}, but got {value}")
-    return math.prod(value for value in given.values() if value is not None)
+    return math.prod(value for value in counts.values() if value is not None)
 
 
 def _phases(total_steps: int, pct_start: float, *, three_phase: bool) -> list[dict[str, Any]]:

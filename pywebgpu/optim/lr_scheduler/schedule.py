@@ -70,10 +70,10 @@ class LRScheduler:
         if capture is None:
             return self._last_lr
         return [
-            capture.read("lr", lambda at=at: self._last_lr[at], handed=True)  # type: ignore[misc]
+            capture.read("lr", lambda index=index: self._last_lr[index], handed=True)  # type: ignore[misc]
             if isinstance(rate, float)
             else rate
-            for at, rate in enumerate(self._last_lr)
+            for index, rate in enumerate(self._last_lr)
         ]
 
     def get_lr(self) -> list[Any]:
@@ -167,7 +167,7 @@ def _noted(own: Callable[..., None]) -> Callable[..., None]:
 def _homes(scheduler: LRScheduler) -> list[dict[str, Any]]:
     """The attributes of a schedule and of those that it is made of."""
     inner = getattr(scheduler, "_schedulers", ())
-    return [scheduler.__dict__, *(home for one in inner for home in _homes(one))]
+    return [scheduler.__dict__, *(home for scheduled in inner for home in _homes(scheduled))]
 
 
 LRScheduler.step = _noted(LRScheduler.step)  # type: ignore[method-assign]

@@ -15,28 +15,28 @@ class _Several(schedule.LRScheduler):
 
     def state_dict(self) -> dict[str, Any]:
         state = super().state_dict()
-        state["_schedulers"] = [one.state_dict() for one in self._schedulers]
+        state["_schedulers"] = [scheduler.state_dict() for scheduler in self._schedulers]
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         schedulers = self._schedulers
         super().load_state_dict(state_dict)
         self._schedulers = schedulers
-        for one, state in zip(schedulers, state_dict["_schedulers"], strict=True):
-            one.load_state_dict(state)
+        for scheduler, state in zip(schedulers, state_dict["_schedulers"], strict=True):
+            scheduler.load_state_dict(state)
 
     def _check(self, schedulers: Sequence[schedule.LRScheduler], optimizer: optimizer.Optimizer | None) -> None:
         name = type(self).__name__
         if len(schedulers) < 1:
             raise ValueError(f"{name} expects at least one scheduler, but got no scheduler.")
-        for i, one in enumerate(schedulers):
-            if not hasattr(one, "optimizer"):
+        for i, scheduler in enumerate(schedulers):
+            if not hasattr(scheduler, "optimizer"):
                 raise TypeError(f"{name} at index {i} should have `optimizer` as its attribute.")
-            if isinstance(one, annealing.ReduceLROnPlateau):
+            if isinstance(scheduler, annealing.ReduceLROnPlateau):
                 raise ValueError(
                     f"{name} does not support `ReduceLROnPlateau`, whose `step` needs a measure: index {i}"
                 )
-            if one.optimizer is not (optimizer or schedulers[0].optimizer):
+            if scheduler.optimizer is not (optimizer or schedulers[0].optimizer):
                 raise ValueError(f"{name} expects all schedulers to belong to the same optimizer; index {i} does not")
 
 
@@ -63,8 +63,8 @@ class SequentialLR(_Several):
         # Making the schedules took a step of each: undo all, then let the first one begin.
         for group in optimizer.param_groups:
             schedule.assign(group, "lr", group["initial_lr"])
-        for one in schedulers:
-            _undo(one)
+        for scheduler in schedulers:
+            _undo(scheduler)
         first = schedulers[bisect_right(milestones, 0)]
         first._initial_step()
         self._last_lr = first.get_last_lr()
@@ -92,14 +92,14 @@ class ChainedScheduler(_Several):
         self._last_lr = self._unchanged()
 
     def step(self) -> None:  # type: ignore[override]
-        for one in self._schedulers:
-            one.step()
+        for scheduler in self._schedulers:
+            scheduler.step()
         self._last_lr = self._unchanged()
 
 
-def _undo(one: schedule.LRScheduler) -> None:
-    if isinstance(one, _Several):
-        for inner in one._schedulers:
+def _undo(scheduler: schedule.LRScheduler) -> None:
+    if isinstance(scheduler, _Several):
+        for inner in scheduler._schedulers:
             _undo(inner)
     else:
-        one.last_epoch -= 1
+        scheduler.last_epoch -= 1

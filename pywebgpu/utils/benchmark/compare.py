@@ -29,10 +29,10 @@ class Compare:
 
     def extend_results(self, results: Iterable[Measurement]) -> None:
         """Adds measurements."""
-        for one in results:
-            if not isinstance(one, Measurement):
-                raise ValueError(f"Expected an instance of `Measurement`, got {type(one)} instead.")
-            self._results.append(one)
+        for measurement in results:
+            if not isinstance(measurement, Measurement):
+                raise ValueError(f"Expected an instance of `Measurement`, got {type(measurement)} instead.")
+            self._results.append(measurement)
 
     def trim_significant_figures(self) -> None:
         """Shows the digits that mean something."""
@@ -52,21 +52,21 @@ class Compare:
 
     def __str__(self) -> str:
         groups: dict[str | None, list[Measurement]] = {}
-        for one in Measurement.merge(self._results):
-            groups.setdefault(one.task_spec.label, []).append(one)
-        return "\n".join(self._table(label, found) for label, found in groups.items())
+        for measurement in Measurement.merge(self._results):
+            groups.setdefault(measurement.task_spec.label, []).append(measurement)
+        return "\n".join(self._table(label, measurements) for label, measurements in groups.items())
 
-    def _table(self, label: str | None, found: list[Measurement]) -> str:
-        unit, scale = select_unit(min(one.median for one in found))
-        names = list(dict.fromkeys(one.task_spec.description for one in found))
-        keys = sorted(dict.fromkeys(_key(one) for one in found), key=lambda key: key[:2])
-        cells = {(_key(one), one.task_spec.description): one for one in found}
+    def _table(self, label: str | None, measurements: list[Measurement]) -> str:
+        unit, scale = select_unit(min(measurement.median for measurement in measurements))
+        names = list(dict.fromkeys(measurement.task_spec.description for measurement in measurements))
+        keys = sorted(dict.fromkeys(_key(measurement) for measurement in measurements), key=lambda key: key[:2])
+        cells = {(_key(measurement), measurement.task_spec.description): measurement for measurement in measurements}
         columns = [[cells.get((key, name)) for key in keys] for name in names]
         envs = {key[1] for key in keys}
         room = 4 + (max(map(len, envs)) if len(envs) > 1 else 0)
         heads = []
-        for at, (threads, env, name) in enumerate(keys):
-            is_shown = len(envs) > 1 and (at == 0 or keys[at - 1][:2] != (threads, env))
+        for row_index, (threads, env, name) in enumerate(keys):
+            is_shown = len(envs) > 1 and (row_index == 0 or keys[row_index - 1][:2] != (threads, env))
             heads.append("  " + (f"({env})" if is_shown else "").ljust(room) + name)
         width = max(map(len, heads))
         texts = [self._column(name or "", column, scale) for name, column in zip(names, columns, strict=True)]
@@ -75,49 +75,63 @@ class Compare:
         )
         title = f" {label or ''} ".center(len(top) - 2, "-")
         lines, before = [f"[{title}]", top], -1
-        for at, key in enumerate(keys):
+        for row_index, key in enumerate(keys):
             if key[0] != before:
                 before = key[0]
                 lines.append(f"{before} threads: ".ljust(len(top), "-"))
-            row = [self._colored(text[at], columns, keys, at, to) for to, text in enumerate(texts)]
-            lines.append("  |  ".join([heads[at].ljust(width), *row]))
+            row = [self._colored(text[row_index], columns, keys, row_index, to) for to, text in enumerate(texts)]
+            lines.append("  |  ".join([heads[row_index].ljust(width), *row]))
         lines += ["", f"Times are in {unit_to_english(unit)}s ({unit}).", ""]
-        if self._warns and any(one.has_warnings for one in found):
+        if self._warns and any(measurement.has_warnings for measurement in measurements):
             lines[-1:] = ["(! XX%) Measurement has high variance, where XX is the IQR / median * 100.", ""]
         return "\n".join(lines)
 
     def _column(self, name: str, column: list[Measurement | None], scale: float) -> list[str]:
         """The numbers of a column, all of one width."""
-        found = [(one, math.ceil(math.log10(one.median / scale))) for one in column if one is not None]
-        decimals = min(max(one.significant_figures - digits, 0) for one, digits in found) if self._trims else 1
-        width = max(digits for _, digits in found) + decimals + bool(decimals)
-        warns = self._warns and any(one.has_warnings for one, _ in found)
+        with_digits = [
+            (measurement, math.ceil(math.log10(measurement.median / scale)))
+            for measurement in column
+            if measurement is not None
+        ]
+        decimals = (
+            min(max(measurement.significant_figures - digits, 0) for measurement, digits in with_digits)
+            if self._trims
+            else 1
+        )
+        width = max(digits for _, digits in with_digits) + decimals + bool(decimals)
+        warns = self._warns and any(measurement.has_warnings for measurement, _ in with_digits)
         texts = []
-        for one in column:
-            value = "" if one is None else self._number(one, scale, decimals)
-            spread = f" (! {one.iqr / one.median * 100:.0f}%)" if one and warns and one.has_warnings else ""
+        for measurement in column:
+            value = "" if measurement is None else self._number(measurement, scale, decimals)
+            spread = (
+                f" (! {measurement.iqr / measurement.median * 100:.0f}%)"
+                if measurement and warns and measurement.has_warnings
+                else ""
+            )
             texts.append(value.rjust(width) + spread.rjust(7 * warns))
         most = max(len(name), *map(len, texts))
         return [text.center(most) for text in texts]
 
-    def _number(self, one: Measurement, scale: float, decimals: int) -> str:
-        value = one.median / scale
-        return f"{trim_sigfig(value, one.significant_figures) if self._trims else value:.{decimals}f}"
+    def _number(self, measurement: Measurement, scale: float, decimals: int) -> str:
+        value = measurement.median / scale
+        return f"{trim_sigfig(value, measurement.significant_figures) if self._trims else value:.{decimals}f}"
 
-    def _colored(self, text: str, columns: list[list[Measurement | None]], keys: list[Key], at: int, to: int) -> str:
-        one = columns[to][at]
-        if self._colors is Colorize.NONE or one is None:
+    def _colored(
+        self, text: str, columns: list[list[Measurement | None]], keys: list[Key], row_index: int, to: int
+    ) -> str:
+        measurement = columns[to][row_index]
+        if self._colors is Colorize.NONE or measurement is None:
             return text
         if self._colors is Colorize.ROWWISE:
-            rivals = [column[at] for column in columns]
+            rivals = [column[row_index] for column in columns]
         else:
-            rivals = [other for other, key in zip(columns[to], keys, strict=True) if key[0] == keys[at][0]]
+            rivals = [other for other, key in zip(columns[to], keys, strict=True) if key[0] == keys[row_index][0]]
         best = min(other.median for other in rivals if other is not None)
-        if one.median <= best * 1.01 or one.median <= best + 100e-9:
+        if measurement.median <= best * 1.01 or measurement.median <= best + 100e-9:
             return BEST + text + END
-        color = GOOD if one.median <= best * 1.1 else WORST if one.median >= best * 5 else BAD
-        return color + text + END if color is not BAD or one.median >= best * 2 else text
+        color = GOOD if measurement.median <= best * 1.1 else WORST if measurement.median >= best * 5 else BAD
+        return color + text + END if color is not BAD or measurement.median >= best * 2 else text
 
 
-def _key(one: Measurement) -> Key:
-    return one.task_spec.num_threads, one.task_spec.env or "", one.as_row_name
+def _key(measurement: Measurement) -> Key:
+    return measurement.task_spec.num_threads, measurement.task_spec.env or "", measurement.as_row_name

@@ -58,8 +58,8 @@ class Measurement:
 
     def __getattr__(self, name: str) -> str | int | None:
         if name in TaskSpec.__dataclass_fields__:
-            found: str | int | None = getattr(self.task_spec, name)
-            return found
+            value: str | int | None = getattr(self.task_spec, name)
+            return value
         raise AttributeError(f"'Measurement' object has no attribute {name!r}")
 
     @property
@@ -127,15 +127,15 @@ class Measurement:
     def merge(measurements: Iterable[Measurement]) -> list[Measurement]:
         """One measurement of each statement, with the times of all."""
         groups: dict[TaskSpec, list[float]] = {}
-        for one in measurements:
-            groups.setdefault(one.task_spec, []).extend(one.times)
+        for measurement in measurements:
+            groups.setdefault(measurement.task_spec, []).extend(measurement.times)
         return [Measurement(1, times, task) for task, times in groups.items()]
 
 
 def _quantile(times: Sequence[float], share: float) -> float:
-    ordered, at = sorted(times), share * (len(times) - 1)
-    low, high = ordered[math.floor(at)], ordered[math.ceil(at)]
-    return low + (high - low) * (at - math.floor(at))
+    ordered, position = sorted(times), share * (len(times) - 1)
+    low, high = ordered[math.floor(position)], ordered[math.ceil(position)]
+    return low + (high - low) * (position - math.floor(position))
 
 
 def select_unit(t: float) -> tuple[str, float]:

@@ -93,7 +93,7 @@ class Timer:
 
     def blocked_autorange(self, callback: Callback | None = None, min_run_time: float = 0.2) -> Measurement:
         """Times of blocks of runs, for so many seconds at least."""
-        return self._measured(min_run_time, None, callback, lambda found: True)
+        return self._measured(min_run_time, None, callback, lambda measurement: True)
 
     def adaptive_autorange(
         self,
@@ -104,20 +104,20 @@ class Timer:
         callback: Callback | None = None,
     ) -> Measurement:
         """The same until the times are near each other."""
-        near = lambda found: len(found.raw_times) > 3 and found.meets_confidence(threshold)  # noqa: E731
+        near = lambda measurement: len(measurement.raw_times) > 3 and measurement.meets_confidence(threshold)  # noqa: E731
         return self._measured(min_run_time, max_run_time, callback, near)
 
     def _measured(
         self, least: float, most: float | None, callback: Callback | None, enough: Callable[[Measurement], bool]
     ) -> Measurement:
-        found = Measurement(self._block(least), [], self._task_spec)
-        while sum(found.raw_times) < least or not enough(found):
-            found.raw_times.append(self._timeit(found.number_per_run))
+        measurement = Measurement(self._block(least), [], self._task_spec)
+        while sum(measurement.raw_times) < least or not enough(measurement):
+            measurement.raw_times.append(self._timeit(measurement.number_per_run))
             if callback is not None:
-                callback(found.number_per_run, found.raw_times[-1])
-            if most is not None and sum(found.raw_times) > most:
+                callback(measurement.number_per_run, measurement.raw_times[-1])
+            if most is not None and sum(measurement.raw_times) > most:
                 break
-        return found
+        return measurement
 
 
 def _whole(stmt: str) -> str:
