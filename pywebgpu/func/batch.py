@@ -7,6 +7,7 @@ reads a value on the host, or an op has no rule, it is called for each sample in
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,14 @@ if TYPE_CHECKING:
 
 Call = Callable[..., Any]
 Part = tuple[list[Any], tree.Rebuild, list[bool]]  # leaves, their containers, which of them all samples have in common
+class Fallback:
+    """Whether vmap may call a function for each sample, and whether it says so."""
+
+    def __init__(self) -> None:
+        self.allowed, self.warns = True, False
+
+
+fallback = Fallback()
 RANDOM = (
     "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
     "randomness flags on vmap or perform the randomness operation out of vmap"
@@ -69,6 +78,21 @@ def vmap(
                 generator.default().restore(begun)
             parts.append(_batch(func, some, axes, rebuild, count, randomness))
         return _joined(parts, out_dims)
+
+    return over_batch
+
+
+def chunk_vmap(
+    func: Call, in_dims: object = 0, out_dims: object = 0, randomness: str = "error", chunks: int = 2
+) -> Call:
+    """vmap in a number of parts. See functorch.experimental.chunk_vmap."""
+
+    @functools.wraps(func)
+    def over_batch(*args: Any, **kwargs: Any) -> object:
+        axes = _axes(in_dims, args, kwargs)
+        leaves = [_front(leaf, axis) for leaf, axis in zip(tree.flatten((args, kwargs))[0], axes, strict=True)]
+        size = -(-_size(leaves, axes) // chunks)
+        return vmap(func, in_dims, out_dims, randomness, chunk_size=max(size, 1))(*args, **kwargs)
 
     return over_batch
 
@@ -129,9 +153,13 @@ def _batch(func: Call, leaves: list[Any], axes: list[Any], rebuild: tree.Rebuild
     """The leaves of the result, each with the batch in front."""
     try:
         return _recorded(func, leaves, axes, rebuild, size, randomness)
-    except (batching.NoBatchError, executor.StandInError):
-        if not size:
+    except (batching.NoBatchError, executor.StandInError) as error:
+        if not size or not fallback.allowed:
             raise
+        if fallback.warns:
+            warnings.warn(
+                f"There is a performance drop because vmap calls the function for each sample: {error}", stacklevel=4
+            )
     begun, results, back = generator.default().state, [], None
     for index in range(size):
         if randomness == "same":

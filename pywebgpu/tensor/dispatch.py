@@ -43,14 +43,28 @@ UNSEEN = frozenset({"as_subclass"})  # by which a class makes its own tensors
 
 
 class Overrides(threading.local):
-    """What a thread has: its modes, outermost first; how many blocks turn the rules of classes off, or all rules."""
+    """What a thread has: its modes, outermost first; how many blocks turn the rules of classes off, or all rules.
+
+    operator_modes, n_plain: the same of rules for operators, `__torch_dispatch__`.
+    """
 
     def __init__(self) -> None:
         self.modes: list[Any] = []
-        self.n_off = self.n_all_off = 0
+        self.operator_modes: list[Any] = []
+        self.n_off = self.n_all_off = self.n_plain = 0
 
 
 state = Overrides()
+
+
+class NoDispatch:
+    """A block in which no class and no mode is asked what operators do."""
+
+    def __enter__(self) -> None:
+        state.n_plain += 1
+
+    def __exit__(self, *error: object) -> None:
+        state.n_plain -= 1
 
 
 def disabled(func: Callable[..., Any], types: Iterable[type], args: Any = (), kwargs: Any = None) -> object:

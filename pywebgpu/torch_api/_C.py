@@ -18,6 +18,7 @@ from pywebgpu.torch_api import stand_ins as _stand_ins
 from pywebgpu.torch_api._ops import DispatchKey as DispatchKey
 from pywebgpu.torch_api._ops import DispatchKeySet as DispatchKeySet
 from pywebgpu.torch_api._ops import ExcludeDispatchKeyGuard as _ExcludeDispatchKeyGuard  # noqa: F401
+from pywebgpu.torch_api._ops import left_out as left_out
 from pywebgpu.torch_api._ops import below_autograd as _AutoDispatchBelowAutograd  # noqa: F401
 from pywebgpu.torch_api.overrides import DisableTorchFunction as DisableTorchFunction
 from pywebgpu.torch_api.overrides import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
@@ -73,6 +74,37 @@ def __getattr__(name: str) -> object:
         return inner or _absent.find("", name)
     except AttributeError:
         raise AttributeError(f"module 'torch._C' has no attribute {name!r}") from None
+
+
+def _debug_only_are_vmap_fallback_warnings_enabled() -> bool:
+    """Whether vmap says that it calls a function for each sample."""
+    return bool(import_module("pywebgpu.func.batch").fallback.warns)
+
+
+def _debug_only_display_vmap_fallback_warnings(enabled: bool) -> None:
+    """Sets whether it does."""
+    import_module("pywebgpu.func.batch").fallback.warns = enabled
+
+
+def _dispatch_tls_local_exclude_set() -> DispatchKeySet:
+    """The keys whose kernels are left out here."""
+    return left_out()
+
+
+_jit_emit_hooks: list[Any] = [None, None]
+
+
+def _jit_set_emit_hooks(module_hook: Any, function_hook: Any) -> None:
+    """What TorchScript's compiler would call with modules and functions: nothing is compiled by it."""
+    _jit_emit_hooks[:] = module_hook, function_hook
+
+
+def _jit_clear_class_registry() -> None:
+    """Forgets the classes that TorchScript compiled: there are none."""
+
+
+def _jit_get_emit_hooks() -> tuple[Any, ...]:
+    return tuple(_jit_emit_hooks)
 
 
 def _log_api_usage_once(event: str) -> None:

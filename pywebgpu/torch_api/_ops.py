@@ -435,6 +435,12 @@ class ExcludeDispatchKeyGuard:
         _left_out.blocks.pop()
 
 
+def left_out() -> DispatchKeySet:
+    """The keys whose kernels this thread leaves out."""
+    names = {name for keys in _left_out.blocks for name in keys}
+    return DispatchKeySet(*(key for key in DispatchKey if key.name in names))
+
+
 def key_name(key: object) -> str:
     """A dispatch key as a text."""
     return str(getattr(key, "name", key)).removeprefix("DispatchKey.")

@@ -73,6 +73,7 @@ INSIDE = {
     "test_case",
     "functorch": "experimental",
     "fx": "config",
+    "jit": "_recursive _state",
     "fx.experimental": "_config accelerator_partitioner const_fold graph_gradual_typechecker merge_matmul "
     "meta_tracer migrate_gradual_types normalize optimization partitioner_utils proxy_tensor recording "
     "refinement_types schema_type_annotation shape_inference sym_node symbolic_shapes unification unify_refinements "
@@ -151,6 +152,10 @@ def _refusing(path: str) -> Callable[..., NoReturn]:
     return refuse
 
 
+def _batch() -> Any:
+    return importlib.import_module("pywebgpu.func.batch")
+
+
 # What programs ask before they use a module, and what holds here.
 ANSWERS: dict[str, Any] = {
     "_inductor.config.patch": lambda *changes, **options: _Unchanged(),
@@ -161,7 +166,13 @@ ANSWERS: dict[str, Any] = {
     "utils._triton.has_triton_package": lambda: False,
     "utils._foreach_utils._get_foreach_kernels_supported_devices": lambda: ["cuda", "xpu"],
     "utils._foreach_utils._get_fused_kernels_supported_devices": lambda: ["cpu", "cuda", "mps", "xpu"],
+    "_C._functorch._is_vmap_fallback_enabled": lambda: _batch().fallback.allowed,
+    "_C._functorch._set_vmap_fallback_enabled": lambda enabled: setattr(_batch().fallback, "allowed", enabled),
+    **{f"_C._functorch.{name}": lambda tensor: False for name in ("is_batchedtensor", "is_gradtrackingtensor")},
     "_C._functorch.TransformType": enum.Enum("TransformType", "Torch Vmap Grad Jvp Functionalize"),
+    "functorch.experimental.chunk_vmap": lambda *args, **options: _batch().chunk_vmap(*args, **options),
+    "jit._recursive.ConcreteTypeStore": type("ConcreteTypeStore", (), {}),  # of TorchScript's compiler
+    "jit._state._clear_class_state": lambda: None,
     "cuda.jiterator._create_jit_fn": lambda code_string, **options: _refusing("cuda.jiterator"),
     "cuda.jiterator._create_multi_output_jit_fn": lambda code_string, num_outputs, **opts: _refusing("cuda.jiterator"),
     "utils._mode_utils.no_dispatch": contextlib.nullcontext,
