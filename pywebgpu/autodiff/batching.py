@@ -294,9 +294,9 @@ _STRUCTURAL: dict[str, Rule] = {
 }
 
 
-def is_draw(node: Node, words: Sequence[Node], draws: range) -> bool:
-    """Whether a node is random words of a seed's given draws."""
-    if node.op is not random.bits or node.inputs[0] is not words[0]:
+def is_draw(node: Node, drawn: frozenset[tuple[Node, int]]) -> bool:
+    """Whether a node is random words of one of some draws, each the first word of a seed and a number."""
+    if node.op is not random.bits:
         return False
     number = node.inputs[-1]
-    return number.op is HOST and number.buffer in draws
+    return number.op is HOST and (node.inputs[0], number.buffer) in drawn

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 Call = Callable[..., Any]
 Part = tuple[list[Any], tree.Rebuild, list[bool]]  # leaves, their containers, which of them all samples have in common
+
+
 class Fallback:
     """Whether vmap may call a function for each sample, and whether it says so."""
 
@@ -178,8 +180,8 @@ def _recorded(
     """The same by one call: what it records for a sample is made for all."""
     mapped = [index for index, axis in enumerate(axes) if axis is not None]
     stand_ins = {_stand_in(leaves[index]): leaves[index]._node for index in mapped}
-    begun = generator.default().state
-    with recording(stand_ins):
+    drawn: list[tuple[Any, Any]] = []
+    with recording(stand_ins), _noting(drawn):
         samples = dict(
             zip(
                 mapped,
@@ -195,13 +197,17 @@ def _recorded(
         results = [_tensor(leaf) for leaf in outputs]
         written = [index for index in mapped if samples[index]._storage.version]
         roots = [result._node for result in results] + [samples[index]._node for index in written]
-    differs = _draws(begun, generator.default().state)
+    differs = _draws(drawn)
     if randomness == "error" and any(map(differs, walk.toposort(roots))):
         raise RuntimeError(RANDOM)
     batched = batching.batched(roots, stand_ins, size, differs if randomness == "different" else _never)
     for index, (node, _) in zip(written, batched[len(results) :], strict=True):
         leaves[index]._assign(node)
-    leaves = [_made(result, *pair, size) for result, pair in zip(results, batched, strict=False)]
+    inputs = {id(samples[index]): leaves[index] for index in written}  # Written in place, given back as they are.
+    leaves = [
+        inputs[id(result)] if id(result) in inputs else _made(result, *pair, size)
+        for result, pair in zip(results, batched, strict=False)
+    ]
     return leaves, back, [not is_batched for _, is_batched in batched[: len(results)]]
 
 
@@ -210,13 +216,23 @@ def _stand_in(leaf: Tensor) -> Node:
     return Node(DATA, (), NO_ATTRS, Spec(node.spec.shape[1:], node.spec.dtype), node.requires)
 
 
-def _draws(begun: generator.State, ended: generator.State) -> Callable[[Node], bool]:
-    """Which random words were drawn from one state of the default generator to another."""
-    if begun.words is ended.words and begun.draws is ended.draws:  # While a step is captured they are no int.
+@contextmanager
+def _noting(drawn: list[tuple[Any, Any]]) -> Iterator[None]:
+    """A block whose random draws are noted."""
+    generator.watching.append(drawn)
+    try:
+        yield
+    finally:
+        generator.watching[:] = [other for other in generator.watching if other is not drawn]
+
+
+def _draws(drawn: list[tuple[Any, Any]]) -> Callable[[Node], bool]:
+    """Which random words are of these draws."""
+    if not drawn:
         return _never
-    if begun.words is not ended.words or type(begun.draws) is not int:
-        raise batching.NoBatchError("vmap: a seed was set, or the step is captured")
-    return functools.partial(batching.is_draw, words=begun.words, draws=range(begun.draws, ended.draws))
+    if any(type(number) is not int for _, number in drawn):
+        raise batching.NoBatchError("vmap: the step is captured")
+    return functools.partial(batching.is_draw, drawn=frozenset((words[0], number) for words, number in drawn))
 
 
 def _never(node: Node) -> bool:

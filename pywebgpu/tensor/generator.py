@@ -25,6 +25,9 @@ Words = tuple[Node, Node, Node]
 _drawing = threading.RLock()  # Threads share sources, and no two draws may be the same.
 
 
+watching: list[list[tuple[Words, Any]]] = []  # lists that each draw is noted in: the words of its seed, its number
+
+
 class State:
     """All that a source is: three whole numbers, of which `draws` is free in a captured step. It never changes.
 
@@ -88,6 +91,8 @@ class Source:
             state = self.state
             draws = state.draws
             self._state = state.at(draws + 1)
+        for drawn in watching:
+            drawn.append((state.words, draws))
         return (*state.words, host(draws if type(draws) in FREE else draws & WORD, dtypes.uint32))
 
     @property

@@ -18,8 +18,8 @@ from pywebgpu.torch_api import stand_ins as _stand_ins
 from pywebgpu.torch_api._ops import DispatchKey as DispatchKey
 from pywebgpu.torch_api._ops import DispatchKeySet as DispatchKeySet
 from pywebgpu.torch_api._ops import ExcludeDispatchKeyGuard as _ExcludeDispatchKeyGuard  # noqa: F401
-from pywebgpu.torch_api._ops import left_out as left_out
 from pywebgpu.torch_api._ops import below_autograd as _AutoDispatchBelowAutograd  # noqa: F401
+from pywebgpu.torch_api._ops import left_out as left_out
 from pywebgpu.torch_api.overrides import DisableTorchFunction as DisableTorchFunction
 from pywebgpu.torch_api.overrides import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
 from pywebgpu.torch_api.overrides import _get_current_function_mode_stack

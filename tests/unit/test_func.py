@@ -180,6 +180,21 @@ def test_draws_of_samples_are_as_asked() -> None:
         pywebgpu.vmap(noisy)(x)
 
 
+def test_draws_of_a_generator_of_its_own_are_as_asked() -> None:
+    own = pywebgpu.Generator(device="cpu").manual_seed(3)
+    noisy = lambda row: row + pywebgpu.randn(3, device="cpu", generator=own)  # noqa: E731
+    found = pywebgpu.vmap(noisy, randomness="different")(pywebgpu.zeros(4, 3, device="cpu"))
+    assert len({tuple(row) for row in found.tolist()}) == 4
+    with pytest.raises(RuntimeError, match="randomness"):
+        pywebgpu.vmap(noisy)(pywebgpu.zeros(4, 3, device="cpu"))
+
+
+def test_what_is_written_in_place_is_given_back() -> None:
+    x = pywebgpu.ones(4, 3, device="cpu")
+    assert pywebgpu.vmap(lambda row: row.add_(1))(x) is x
+    assert pywebgpu.vmap(lambda row: row.add_(1), in_dims=1, out_dims=1)(x).tolist() == x.tolist() == [[3] * 3] * 4
+
+
 def test_values_that_are_read_are_read_of_each_sample() -> None:
     x = pywebgpu.tensor([1.0, -2.0], device="cpu")
     assert pywebgpu.vmap(lambda v: v * 2 if v.item() > 0 else v)(x).tolist() == [2.0, -2.0]
