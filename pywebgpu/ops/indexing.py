@@ -211,8 +211,9 @@ stacked_slices: Fused = Fused(
 
 
 def _scan(xp: ModuleType, x: NDArray[Any], mode: str) -> NDArray[Any]:
-    if mode in ("add", "prod"):
-        return getattr(xp, {"add": "cumsum", "prod": "cumprod"}[mode])(special.upcast(xp, x), axis=-1).astype(x.dtype)
+    if mode in ("add", "prod"):  # In double precision, as in PyTorch: the errors of 10^7 sums add up.
+        wider = {"f": "float64", "c": "complex128"}.get(x.dtype.kind)
+        return getattr(xp, {"add": "cumsum", "prod": "cumprod"}[mode])(x, axis=-1, dtype=wider).astype(x.dtype)
     if mode == "logaddexp":
         return xp.logaddexp.accumulate(x.astype("float64"), axis=-1).astype(x.dtype)
     return {"max": xp.maximum, "min": xp.minimum}[mode].accumulate(x, axis=-1)

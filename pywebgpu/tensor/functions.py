@@ -98,7 +98,7 @@ def _function(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-_OF_OUT = {"cumprod", "cumsum"}  # They compute in the dtype of `out`.
+_OF_OUT = {"cumprod", "cumsum", "prod", "sum"}  # They compute in the dtype of `out`.
 _WITHOUT_OUT = {
     "adjoint", "allclose", "argsort", "argwhere", "as_strided", "bincount", "broadcast_to", "chunk", "clone", "conj",
     "count_nonzero", "detach", "diag_embed", "diagflat", "diagonal", "diagonal_scatter", "dist", "dsplit", "equal",

@@ -3,9 +3,17 @@
 torch refuses such writes, because what it reads would depend on how far it came.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pywebgpu import dtypes
 from pywebgpu.support.shapes import Shape
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.layout import strides_of
+
+if TYPE_CHECKING:
+    from pywebgpu.tensor.tensor import Tensor
 
 OVERLAP = (
     "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
@@ -50,6 +58,32 @@ def check_apart(written: TensorBase, read: object) -> None:
         if _stretch(written) is not None and shows_same(written, read):
             raise RuntimeError(OVERLAP)
         check(written, read)
+
+
+def read_while_written(written: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """The source of a masked_scatter_ as PyTorch reads it, one element after another, from memory that it writes.
+
+    The source's element `rank` goes to the place of that rank under the mask. Where it lies in such a place of a lower
+    rank, it is what was written there: followed back to an element that was not written, in steps that double.
+    """
+    count, (steps, begin), (_, first) = source.numel(), strides_of(written), strides_of(source)
+    end = max(first + count, begin + 1 + sum(step * (n - 1) for step, n in zip(steps, written.shape, strict=True)))
+    addresses = written.new_full((), begin, dtype=dtypes.int64)
+    for axis, step in enumerate(steps):
+        own = _numbers(written, written.shape[axis]).mul(step)
+        addresses = addresses + own.reshape(-1, *(1,) * (written.ndim - axis - 1))
+    chosen = mask.expand(written.shape).reshape(-1)
+    unwritten = addresses.new_full((end,), count)
+    rank_of = unwritten.put(addresses.reshape(-1), chosen.cumsum(0).sub(1).where(chosen, unwritten[0]))
+    ranks, earlier = _numbers(written, count), rank_of[first : first + count]
+    origin = earlier.where(earlier < ranks, ranks)
+    for _ in range((count - 1).bit_length()):
+        origin = origin[origin]
+    return source.reshape(-1)[origin]
+
+
+def _numbers(tensor: Tensor, count: int) -> Tensor:
+    return tensor.new_ones((count,), dtype=dtypes.int64).cumsum(0).sub(1)
 
 
 def _stretch(tensor: TensorBase) -> tuple[int, int, list[tuple[int, int]]] | None:

@@ -233,3 +233,21 @@ def whole_numbers_of_numpy_are_whole_numbers(torch, x, say):
         torch.bincount(torch.tensor([1, 2]), minlength=four), torch.matrix_power(torch.eye(3), two),
     )  # fmt: skip
     say(*(tuple(w.shape) for w in torch.nn.Conv2d(four, two, three, padding=one).parameters()))
+
+
+@program
+def out_says_in_what_dtype_sums_are_taken(torch, x, say):
+    a = torch.tensor([[1.6, 2.7], [3.5, 0.0]])
+    for source in (a, a > 1, a.long(), a.half(), a.cfloat()):
+        for dtype in (torch.int64, torch.int32, torch.float16, torch.float32, torch.complex64, torch.bool):
+            for function in (torch.sum, torch.prod, torch.cumsum, torch.cumprod, torch.diff):
+                out = torch.empty(0, dtype=dtype)
+                attempt(say, lambda: function(source, dim=0, out=out).tolist())  # noqa: B023  # Called here.
+
+
+@program
+def running_sums_of_many_are_as_exact_as_sums(torch, x, say):
+    many = torch.arange(2_000_000).remainder(1009).mul(0.37)
+    exact = np.cumsum(np.float64(many.numpy()))
+    for found in (many.cumsum(0), many.reshape(2, -1).cumsum(1).add_(torch.tensor([[0.0], [exact[999_999]]]))):
+        say(bool((abs(found.reshape(-1).numpy() - exact) / exact[-1]).max() < 2e-7))

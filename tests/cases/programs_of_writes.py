@@ -237,6 +237,28 @@ def a_number_of_the_written_tensor_is_read_first(torch, x, say):
 
 
 @program
+def a_masked_scatter_reads_what_it_has_written(torch, x, say):
+    even = torch.tensor([True, False] * 4)
+    for mask, written, read in (
+        (even, slice(0, 8), slice(0, 8)),
+        (even, slice(0, 8), slice(4, 12)),
+        (even, slice(2, 10), slice(0, 8)),
+        (~even, slice(4, 12), slice(2, 12)),
+        (torch.ones(8).bool(), slice(3, 11), slice(0, 10)),
+        (torch.ones(8).bool(), slice(0, 8), slice(1, 12)),
+    ):
+        whole = x(12).clone()
+        whole[written].masked_scatter_(mask, whole[read])
+        say(whole)
+    for mask in (torch.ones(3, 4).bool(), even[:4], even[:3, None]):
+        square, flat = x(4, 4).clone(), x(16).clone()
+        square.t()[1:].masked_scatter_(mask, square)  # Columns of what is read by rows.
+        flat.as_strided((3, 4), (1, 4), 1).masked_scatter_(mask, flat[2:])
+        square[:3].masked_scatter_(mask, square.t())  # A copy is read.
+        say(square, flat)
+
+
+@program
 def rows_of_no_axis_and_numbers_as_rows(torch, x, say):
     none, one, row = torch.tensor(2.0), torch.tensor(5.0), torch.tensor([0])
     attempts(
