@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Protocol, Unpack
 from pywebgpu.composites import fourier
 from pywebgpu.errors import ShapeError
 from pywebgpu.support import shapes
-from pywebgpu.tensor import create, dispatch, outputs
+from pywebgpu.support.shapes import Shape
+from pywebgpu.tensor import create, dispatch, memory_format, outputs
 from pywebgpu.tensor.apply import apply, called
+from pywebgpu.tensor.layout import strides_of
+from pywebgpu.tensor.memory_format import laid_out
 from pywebgpu.tensor.methods import named_by_numpy
 
 if TYPE_CHECKING:
@@ -89,9 +92,39 @@ def _transform(
     if wanted and min(wanted) < 1:
         raise ShapeError(f"Invalid number of data points ({min(wanted)}) specified")
     result = apply(rule, x, tuple(axes), tuple(wanted), norm, inverse=inverse)
+    if axes and result.ndim > 1:
+        laid_out(result, _layout(name, rule, x, axes, wanted, tuple(result.shape)))
     if len(axes) == 1 and rule is fourier.complex_to_complex and not (x.dtype.is_complex or inverse):
         called(result, "aten::fft_r2c")
     return outputs.finished(f"fft.{name}", result, out, x)
+
+
+def _layout(name: str, rule: Rule, x: Tensor, axes: Sequence[int], sizes: Sequence[int], shape: Shape) -> Shape:
+    """The strides of a transform: those axes that it leaves come first, each stage of a transform for itself."""
+    known = list(x.shape)
+    for axis, n in zip(axes, sizes, strict=True):
+        known[axis] = n // 2 + 1 if rule is fourier.complex_to_real and axis == axes[-1] else n
+    steps = strides_of(x)[0]
+    if any(n > have for n, have in zip(known, x.shape, strict=True)):  # Padded, so copied.
+        steps = shapes.strides(tuple(known))
+    rest, last = list(axes[:-1]), axes[-1]
+    stages = {"complex_to_complex": [list(axes)], "complex_to_real": [rest, [last]], "real_to_complex": [list(axes)]}
+    parts = stages[rule.__name__]
+    if name.startswith("ihfft"):  # Its other axes are transformed after the last.
+        parts = [[last], rest]
+    for part in parts:
+        if part:
+            is_real = rule is fourier.real_to_complex and part[-1] == last
+            steps = memory_format.of_order(shape, _order(steps, part, keeps_last=is_real))
+    return steps
+
+
+def _order(steps: Shape, axes: Sequence[int], *, keeps_last: bool) -> list[int]:
+    """The axes of one stage's result, the one with the largest stride first. keeps_last: the last axis is the last."""
+    end = list(axes[-1:]) if keeps_last else []
+    inner = sorted(axes[: len(axes) - len(end)], key=lambda axis: -steps[axis])
+    outer = sorted((axis for axis in range(len(steps)) if axis not in axes), key=lambda axis: -steps[axis])
+    return [*outer, *inner, *end]
 
 
 def _several(x: Tensor, s: Dims, dim: Dims) -> tuple[list[int | None], list[int]]:

@@ -9,7 +9,7 @@ from math import ceil, inf, log2, prod
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from pywebgpu import dtypes
-from pywebgpu.composites import reduce
+from pywebgpu.composites import joining, reduce
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import ShapeError
 from pywebgpu.linalg import factorization
@@ -17,7 +17,7 @@ from pywebgpu.support import lazy, shapes
 from pywebgpu.tensor import create, dispatch, limits, outputs
 from pywebgpu.tensor.apply import apply, aten, called
 from pywebgpu.tensor.base import TensorBase
-from pywebgpu.tensor.memory_format import by_columns
+from pywebgpu.tensor.memory_format import by_columns, columns
 from pywebgpu.tensor.methods import also_named, named_by_numpy
 from pywebgpu.tensor.pointwise import where
 from pywebgpu.torch_api import return_types
@@ -150,7 +150,7 @@ def matrix_power(A: Tensor, n: int) -> Tensor:
     if n < 0:
         return matrix_power(inv(A), -n)
     if n == 0:
-        return factorization.eye_like(A).expand(A.shape)
+        return factorization.eye_like(A).expand(A.shape).contiguous()
     power = A
     result: Tensor | None = None
     while n:
@@ -207,7 +207,6 @@ def slogdet(A: Tensor) -> tuple[Tensor, ...]:
 
 @writable
 @aten("linalg_solve_ex")
-@by_columns
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     """X of A X = B, or of X A = B. Shapes: A (..., n, n), B (..., n, k) or (..., n)."""
     factorization.require("linalg.solve", A, square=True)
@@ -224,7 +223,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     solution = (
         factorization.run(factorization.Solve, a, b) if left else factorization.run(factorization.Solve, a.mT, b.mT).mT
     )
-    return solution.squeeze(-1) if is_vector else solution
+    return columns(solution.squeeze(-1) if is_vector else solution, by_rows=not left)
 
 
 @writable
@@ -259,6 +258,7 @@ def qr(A: Tensor, mode: str = "reduced") -> tuple[Tensor, ...]:
 
 
 @writable
+@by_columns
 def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> tuple[Tensor, ...]:
     """U, S and V^H."""
     factorization.require("linalg.svd", A)
@@ -351,7 +351,6 @@ def matrix_exp(A: Tensor) -> Tensor:
 @named_by_numpy
 @outputs.writable("linalg.lstsq")
 @aten("linalg_lstsq")
-@by_columns
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> tuple[Tensor, ...]:
     """X that makes |A X - B| least, by the pseudoinverse.
 
@@ -375,10 +374,12 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     none = create.zeros(0, dtype=A.dtype.part or A.dtype, device=A.device)
     values = svdvals(A.detach()) if driver in ("gelsd", "gelss") else none
     rank = none.long() if driver == "gels" else rank.long()
-    rest = none
-    if A.shape[-2] > A.shape[-1] and driver != "gelsy" and (rank == A.shape[-1]).all():
+    extra, rest = A.shape[-2] - A.shape[-1], none
+    if extra > 0:  # LAPACK writes it over the right side, which has more rows.
+        solution = apply(joining.pad_constant, solution.mT, (0, extra))[..., : A.shape[-1]].mT
+    if extra > 0 and driver != "gelsy" and (rank == A.shape[-1]).all():
         rest = (A @ solution - right).abs().square().sum(-2)
-    solution = solution.squeeze(-1) if is_vector else solution
+    solution = solution.squeeze(-1) if is_vector else solution if extra > 0 else columns(solution)
     return return_types.of("linalg_lstsq", (solution, rest, rank, values))
 
 
@@ -461,6 +462,7 @@ def __getattr__(name: str) -> Any:
 @named_by_numpy
 @outputs.writable()
 @aten("cholesky_solve")
+@by_columns
 def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     """X of A X = B by A's Cholesky factor."""
     for name, part in (("B", B), ("L", L)):
@@ -479,6 +481,7 @@ def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
 @named_by_numpy
 @outputs.writable()
 @aten("cholesky_inverse")
+@by_columns
 def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
     """The inverse of A by its Cholesky factor."""
     return cholesky_solve(factorization.eye_like(L).expand(L.shape), L, upper)

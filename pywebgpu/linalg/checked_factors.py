@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pywebgpu import dtypes, linalg
 from pywebgpu.linalg import factorization, lu_factors
 from pywebgpu.tensor import create, outputs
-from pywebgpu.tensor.memory_format import by_columns
+from pywebgpu.tensor.memory_format import by_columns, columns
 from pywebgpu.tensor.methods import named_by_numpy
 from pywebgpu.tensor.pointwise import where
 from pywebgpu.torch_api import return_types
@@ -60,7 +60,6 @@ def inv_ex(A: Tensor, *, check_errors: bool = False) -> tuple[Tensor, ...]:
 
 @named_by_numpy
 @outputs.writable("linalg.solve_ex")
-@by_columns
 def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> tuple[Tensor, ...]:
     """As solve, with 0 for each matrix, or the number of its first pivot that is 0."""
     try:
@@ -72,6 +71,7 @@ def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = Fa
         solution = linalg.solve(where(_matrices(info), factorization.eye_like(A), A), B, left=left)
         is_vector = solution.ndim == A.ndim - 1
         solution = where((info != 0).unsqueeze(-1) if is_vector else _matrices(info), float("nan"), solution)
+        solution = columns(solution, by_rows=not left)
     return return_types.of("linalg_solve_ex", (solution, info))
 
 

@@ -14,7 +14,7 @@ from pywebgpu.errors import ShapeError
 from pywebgpu.linalg import factorization, writable
 from pywebgpu.tensor import create, dispatch, functions, outputs
 from pywebgpu.tensor.apply import aten
-from pywebgpu.tensor.memory_format import by_columns
+from pywebgpu.tensor.memory_format import by_columns, columns
 from pywebgpu.tensor.methods import also_named, named_by_numpy
 from pywebgpu.torch_api import return_types
 
@@ -152,20 +152,19 @@ def _permutation(pivots: Tensor, m: int, like: Tensor) -> Tensor:
 
 @outputs.writable("linalg.lu_solve")
 @aten("linalg_lu_solve")
-@by_columns
 def solve_factored(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
     """linalg.lu_solve: X of A X = B by A's LU factors, or of X A = B, or with the transpose of A."""
     if not left:
-        return solve_factored(LU, pivots, B.mH, adjoint=not adjoint).mH
+        return columns(solve_factored(LU, pivots, B.mH, adjoint=not adjoint).mH, by_rows=True)
     P, L, U = lu_unpack(LU, pivots)
     lead = functions.broadcast_shapes(LU.shape[:-2], B.shape[:-2])
     P, L, U, B = (x.expand(*lead, *x.shape[-2:]) for x in (P, L, U, B))
     triangular = factorization.SolveTriangular
     if adjoint:
         inner = factorization.run(triangular, U.mH, B, False, False)
-        return P @ factorization.run(triangular, L.mH, inner, True, True)
+        return columns(P @ factorization.run(triangular, L.mH, inner, True, True))
     inner = factorization.run(triangular, L, P.mT @ B, False, True)
-    return factorization.run(triangular, U, inner, True, False)
+    return columns(factorization.run(triangular, U, inner, True, False))
 
 
 @named_by_numpy
@@ -274,7 +273,7 @@ def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor |
     x = A if M is None else A - M
     U, S, Vh = factorization.run_all(factorization.SVD, x, False)
     q = min(6 if q is None else q, *x.shape[-2:])
-    return U[..., :q], S[..., :q], Vh.mH[..., :q]
+    return U[..., :q].contiguous(), S[..., :q].contiguous(), Vh.mH[..., :q].contiguous()
 
 
 def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Tensor, ...]:

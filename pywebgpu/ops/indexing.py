@@ -12,7 +12,7 @@ from pywebgpu import dtypes
 from pywebgpu.dtypes import Kind
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Fused, Node, Spec, Structural, host, spec_of, thread_state
-from pywebgpu.ops import movement, pointwise, products, reduction, special
+from pywebgpu.ops import movement, pointwise, products, reduction
 from pywebgpu.support.shapes import Shape
 
 if TYPE_CHECKING:

@@ -57,7 +57,7 @@ def stft(
     half = (not is_complex) if onesided is None else onesided
     spectra = (fft.rfft if half else fft.fft)(frames, norm="ortho" if normalized else None).transpose(1, 2)
     spectra = spectra.squeeze(0) if input.ndim == 1 else spectra
-    return complex_numbers.view_as_real(spectra.contiguous()) if return_complex is False else spectra
+    return complex_numbers.view_as_real(spectra) if return_complex is False else spectra
 
 
 def istft(

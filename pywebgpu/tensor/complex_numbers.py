@@ -164,7 +164,7 @@ def _polar(size: Node, angle: Node) -> Node:
 
 def chalf(input: Tensor, *, memory_format: object = None) -> Tensor:
     """As complex numbers with parts of float16."""
-    return input.to(dtypes.complex32)
+    return input.to(dtypes.complex32, memory_format=memory_format)
 
 
 class Pairs(show.Column):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from pywebgpu.dtypes import Kind
 from pywebgpu.ir.graph import Composite, Custom, Generator, Leaf, Movement, Node, Pointwise, Structural
 from pywebgpu.ops import movement, reduction
-from pywebgpu.support.closed_types import preserve_format
+from pywebgpu.support.closed_types import contiguous_format, preserve_format
 from pywebgpu.support.shapes import Shape, strides
 from pywebgpu.tensor import layout
 from pywebgpu.tensor.base import TensorBase
@@ -70,20 +70,41 @@ def laid_out(result: TensorBase, steps: Shape | None) -> Tensor:
     return result  # type: ignore[return-value]  # Tensors are of that class.
 
 
+def relaid(result: TensorBase, steps: Shape | None) -> Tensor:
+    """As laid_out; a view that lies otherwise is copied. steps: None of row-major memory."""
+    wanted = strides(tuple(result.shape)) if steps is None else steps
+    if result._path and strides_of(result)[0] != wanted:
+        result = result.clone(memory_format=contiguous_format)  # type: ignore[attr-defined]  # Tensors are of that class.
+    return laid_out(result, steps)
+
+
 def by_columns(function: Callable[P, R]) -> Callable[P, R]:
     """The matrices that a function gives lie column by column, as LAPACK writes them."""
 
     @wraps(function)
     def call(*args: P.args, **options: P.kwargs) -> R:
-        result = function(*args, **options)
+        result: Any = function(*args, **options)  # A tensor, or a tuple with some in it.
         first: Any = next(iter((*args, *options.values())))
-        for output in result if isinstance(result, tuple) else (result,):
-            if isinstance(output, TensorBase) and output.ndim >= first.ndim and output.dtype.kind is Kind.FLOAT:
-                rank = output.ndim
-                laid_out(output, of_order(tuple(output.shape), (*range(rank - 2), rank - 1, rank - 2)))
-        return result
+        parts = [
+            columns(part)
+            if isinstance(part, TensorBase) and part.ndim >= max(first.ndim, 2) and part.dtype.kind is Kind.FLOAT
+            else part
+            for part in (result if isinstance(result, tuple) else (result,))
+        ]
+        returned: Any = parts[0]
+        if isinstance(result, tuple):
+            returned = result._make(parts) if hasattr(result, "_make") else tuple(parts)
+        return returned  # type: ignore[no-any-return]
 
     return call
+
+
+def columns(matrices: TensorBase, *, by_rows: bool = False) -> Tensor:
+    """Matrices, column by column in memory; or by rows, as solutions of X A = B are. A vector is left as it is."""
+    if matrices.ndim < 2:
+        return matrices  # type: ignore[return-value]  # Tensors are of that class.
+    axes = (*range(matrices.ndim - 2), matrices.ndim - 1, matrices.ndim - 2)
+    return relaid(matrices, None if by_rows else of_order(tuple(matrices.shape), axes))
 
 
 def of_order(shape: Shape, order: Sequence[int]) -> Shape:

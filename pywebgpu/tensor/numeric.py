@@ -368,7 +368,7 @@ def _slope(x: Tensor, axis: int, step: float | Tensor, order: int) -> Tensor:
     if order == 2:  # A parabola through three points.
         first = first - (rise[..., 1:2] - first) * h[:1] / (h[:1] + h[1:2])
         last = last + (last - rise[..., -2:-1]) * h[-1:] / (h[-1:] + h[-2:-1])
-    return called(functions.cat([first, inside, last], -1).movedim(-1, axis), "aten::cat")
+    return called(functions.cat([first, inside, last], -1).movedim(-1, axis).contiguous(), "aten::cat")
 
 
 @named_by_numpy

@@ -31,7 +31,7 @@ APART = frozenset((
 SAME_DTYPE = frozenset((
     "abs", "addbmm", "addmm", "addmv", "alias_copy", "all", "amax", "amin", "aminmax", "any", "argmax",
     "argmin", "as_strided_copy", "baddbmm", "bitwise_not", "bmm", "bucketize", "ceil", "conj_physical", "cross",
-    "cummax", "cummin", "detach_copy", "diag", "diagonal_copy", "dot", "expand_copy", "fix",
+    "cummax", "cummin", "detach_copy", "diag", "diagonal_copy", "diff", "dot", "expand_copy", "fix",
     "float_power", "floor", "frac", "frexp", "gather", "hash_tensor", "heaviside", "histc", "histogram",
     "index_add", "index_copy", "index_reduce", "index_select", "inner", "isin", "isneginf", "isposinf",
     "kthvalue", "log_softmax", "logcumsumexp", "lu_solve", "lu_unpack", "masked_select", "matmul", "max",

@@ -12,6 +12,7 @@ from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node, thread_state, used
 from pywebgpu.tensor.apply import apply, aten, called
 from pywebgpu.tensor.base import TensorBase
+from pywebgpu.tensor.memory_format import laid_out, of_order
 from pywebgpu.tensor.methods import aliased, require_tensor
 from pywebgpu.tensor.pointwise import PointwiseMethods
 from pywebgpu.torch_api import return_types
@@ -197,14 +198,16 @@ class ReductionMethods(PointwiseMethods):
         self, q: Tensor | float, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
     ) -> Tensor:
         """The value below which a share q of a row lies; q is a number or a vector."""
-        return apply(_later("quantile"), self, q, dim, keepdim, interpolation=interpolation)
+        made = apply(_later("quantile"), self, q, dim, keepdim, interpolation=interpolation)
+        return _shares_last(made, q)
 
     @aliased
     def nanquantile(
         self, q: Tensor | float, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
     ) -> Tensor:
         """The quantile of what is not NaN."""
-        return apply(_later("nanquantile"), self, q, dim, keepdim, interpolation=interpolation)
+        made = apply(_later("nanquantile"), self, q, dim, keepdim, interpolation=interpolation)
+        return _shares_last(made, q)
 
     @aliased
     def norm(
@@ -280,6 +283,13 @@ class ReductionMethods(PointwiseMethods):
         parts = [self] if n == 0 else parts
         joined: Any = apply(joining.cat, parts, dim) if len(parts) > 1 else self
         return apply(scan.diff, joined, n, dim)
+
+
+def _shares_last(made: Tensor, q: Tensor | float) -> Tensor:
+    """What quantiles of several shares give: their axis is the first, and changes fastest in memory."""
+    if not getattr(q, "ndim", 0) or made.ndim < 2:
+        return made
+    return laid_out(made, of_order(tuple(made.shape), (*range(1, made.ndim), 0)))
 
 
 def _later(name: str) -> Callable[..., Node]:

@@ -14,6 +14,7 @@ from pywebgpu.autograd.function import Function, FunctionCtx
 from pywebgpu.nn import functional
 from pywebgpu.nn.functional import filters
 from pywebgpu.tensor import create, dispatch, functions, outputs, random
+from pywebgpu.tensor.memory_format import of_order, relaid, suggested
 from pywebgpu.tensor.methods import named_by_numpy
 from pywebgpu.tensor.tensor import Tensor
 
@@ -258,7 +259,9 @@ def max_pool2d_with_indices_backward(
     indices: Tensor,
 ) -> Tensor:
     flat = self.new_zeros(self.shape).flatten(-2)
-    return flat.scatter_add(-1, indices.flatten(-2), grad_output.flatten(-2)).reshape(self.shape)
+    found = flat.scatter_add(-1, indices.flatten(-2), grad_output.flatten(-2)).reshape(self.shape)
+    order = suggested(self)
+    return found if order is None else relaid(found, of_order(tuple(self.shape), order))
 
 
 def _chunk_cat(tensors: Sequence[Tensor], dim: int, num_chunks: int, *, out: Maybe = None) -> Tensor:
@@ -333,10 +336,10 @@ def segment_reduce(
     if reduce in ("max", "min"):
         found = made.scatter_reduce(at, number, data.detach(), how).narrow(at, 0, count)
         made = _Extreme.apply(*(part.movedim(at, 0) for part in (data, found, number)))
-        return made.movedim(0, at)  # type: ignore[no-any-return]
+        return made.movedim(0, at).contiguous()  # type: ignore[no-any-return]
     if reduce == "prod":
-        return _product(made, at, number, data).narrow(at, 0, count)
-    found = made.scatter_reduce(at, number, data, how).narrow(at, 0, count)
+        return _product(made, at, number, data).narrow(at, 0, count).contiguous()
+    found = made.scatter_reduce(at, number, data, how).narrow(at, 0, count).contiguous()
     if reduce != "mean":
         return found
     sizes = lengths.reshape(*lengths.shape, *rest)

@@ -114,6 +114,19 @@ def _compare(
         _in_place(op, given, translator, theirs, values=values)
 
 
+def strides(op: Any, dtype: torch.dtype, device: str, most: int) -> Iterator[Verdict]:
+    """Whether results lie in memory as PyTorch's do: a verdict a sample that both can compute."""
+    for sample in samples(op, dtype, most, requires_grad=False) if op.supports_dtype(dtype, "cpu") else ():
+        given, translator = ((sample.input, *sample.args), sample.kwargs), Translator(device)
+
+        def run() -> None:
+            function, (args, kwargs) = translator.value(op.op), translator.value(given)  # noqa: B023  # Called here.
+            expected = _run(op.op, *given)  # noqa: B023
+            verdict.same_strides(function(*args, **kwargs), expected)
+
+        yield verdict.judged(run)
+
+
 def widened(given: Any) -> Any:
     """Inputs of half floats and float32 in float64: what PyTorch computes of them is nearer to what is meant."""
     changed = False

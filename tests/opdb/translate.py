@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 import pywebgpu
-from pywebgpu.tensor import create
+from pywebgpu.tensor import create, layout, memory_format
 
 # What PyTorch's tests call around an operator, and what stands for it: generators here belong to devices.
 STAND_INS: dict[str, Any] = {"freeze_rng_state": contextlib.nullcontext}
@@ -36,6 +36,12 @@ SPACES = (
 
 class AbsentError(AttributeError):
     """pywebgpu has no such name, or no such kind of value."""
+
+
+def _is_dense(value: torch.Tensor) -> bool:
+    """Whether its elements fill memory without gaps, in whatever order of the axes."""
+    shape, steps = tuple(value.shape), tuple(value.stride())
+    return 0 not in shape and layout.is_dense(shape, steps, layout.by_stride(shape, steps))
 
 
 class Translator:
@@ -115,6 +121,8 @@ class Translator:
             raw = torch.view_as_real(raw) if value.dtype is torch.complex32 else raw
             dtype = named(str(value.dtype).removeprefix("torch."))
             found = create.frombytes(raw.numpy().tobytes(), dtype, tuple(value.shape), self.device)
+            if not value.is_contiguous() and _is_dense(value):
+                found = memory_format.laid_out(found, tuple(value.stride()))
             if value.requires_grad:
                 found.requires_grad_()
             self._tensors[id(value)] = found

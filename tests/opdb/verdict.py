@@ -114,6 +114,16 @@ def same(
             raise Difference(f"{place}: {one!r:.60} for {other!r:.60}")
 
 
+def same_strides(found: Any, expected: Any) -> None:
+    """Both nests hold tensors of the same strides, but for axes of one element. Raises Difference."""
+    for ours, theirs in zip(leaves(found), leaves(expected), strict=True):
+        if not isinstance(theirs, torch.Tensor) or theirs.layout is not torch.strided or not theirs.numel():
+            continue
+        own, other = ([step for step, n in zip(x.stride(), theirs.shape, strict=True) if n > 1] for x in (ours, theirs))
+        if own != other:
+            raise Difference(f"strides {tuple(ours.stride())} for {tuple(theirs.stride())} of {tuple(theirs.shape)}")
+
+
 def _same_number(one: Any, other: Any) -> bool:
     if isinstance(other, float):
         return isinstance(one, float | int) and bool(np.isclose(one, other, rtol=1e-5, atol=1e-6, equal_nan=True))

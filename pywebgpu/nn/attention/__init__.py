@@ -122,10 +122,14 @@ class MultiheadAttention(Module):
         else:
             causal = is_causal and mask is None and not extra
             out = functional.scaled_dot_product_attention(q, k, v, mask, drop, causal)
-        out = self.out_proj(out.transpose(1, 2).reshape(n, length, self.embed_dim))
+        if self.batch_first or not batched:
+            out = out.transpose(1, 2).reshape(n, length, self.embed_dim)
+        else:
+            out = out.permute(2, 0, 1, 3).reshape(length, n, self.embed_dim)
+        out = self.out_proj(out)
         if not batched:
             return out.squeeze(0), None if weights is None else weights.squeeze(0)
-        return out if self.batch_first else out.transpose(0, 1), weights
+        return out, weights
 
     def _given(self, x: Tensor, n: int) -> Tensor:
         """Keys or values that were projected before, (n heads, s, head_dim), as (n, s, embed_dim)."""

@@ -8,6 +8,7 @@ from typing import Any as _Any
 from pywebgpu.tensor import create as _create
 from pywebgpu.tensor import dispatch as _dispatch
 from pywebgpu.tensor import functions as _functions
+from pywebgpu.tensor import memory_format as _memory_format
 from pywebgpu.tensor import tensor as _tensor
 from pywebgpu.tensor.apply import aten as _aten
 from pywebgpu.tensor.apply import called as _called
@@ -169,6 +170,9 @@ def _unpool(rank: int) -> _Callable[..., _T]:
         lead = input.shape[:-rank]
         zeros = input.new_zeros(*lead, _prod(space))
         unpooled: _T = zeros.scatter(-1, indices.flatten(-rank), input.flatten(-rank)).reshape(*lead, *space)
+        order = _memory_format.suggested(input) if input.ndim == 4 else None
+        if order is not None:
+            unpooled = _memory_format.relaid(unpooled, _memory_format.of_order(tuple(unpooled.shape), order))
         return _called(unpooled, f"aten::max_unpool{rank}d")
 
     max_unpool.__name__ = max_unpool.__qualname__ = f"max_unpool{rank}d"
