@@ -56,12 +56,14 @@ async function main() {
   return await python.runPythonAsync("run(*arguments)", { globals: script });
 }
 
-/** Packages of npm that Python's programs may ask for: each is loaded when it is. @param {string} modules */
+/** Where packages of npm lie that Python's programs may ask for. @param {string} modules */
 function offerPackages(modules) {
-  const path = join(modules, "@huggingface/tokenizers/dist/tokenizers.min.mjs");
-  const tokenizers = { get: () => (existsSync(path) ? import(pathToFileURL(path).href) : undefined) };
-  const packages = Object.defineProperties({}, { "@huggingface/tokenizers": tokenizers });
-  Object.assign(globalThis, { pywebgpuModules: packages });
+  /** @param {string} name @param {string} _version @param {string} file */
+  const addressOf = (name, _version, file) => {
+    const path = join(modules, name, file);
+    return existsSync(path) ? pathToFileURL(path).href : "";
+  };
+  Object.assign(globalThis, { pywebgpuPackages: addressOf });
 }
 
 /** What to exit with after something that Python did not catch. @param {any} error */

@@ -68,6 +68,9 @@ function tell(message, transfer = []) {
 /** @param {Config} config */
 async function main(config) {
   tell({ is: "loading", what: "Python" });
+  /** @param {string[]} part name, version, file */
+  const addressOf = (...part) => new URL(`./modules/${part[0]}@${part[1]}/${part[2]}`, self.location.href).href;
+  Object.assign(self, { pywebgpuPackages: addressOf });
   const isOnCpu = config.device === "cpu";
   if (!isOnCpu) openDevice(config);
   const interplay = role === "editing" ? await openInterplay(() => python) : {};

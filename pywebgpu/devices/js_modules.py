@@ -19,6 +19,12 @@ if TYPE_CHECKING:
 
 _IMPORT = re.compile(r'^(import\b[^"]*|export\b[^"]*\bfrom )"\./([\w.]+)"', re.MULTILINE)
 _HERE = Path(__file__).parents[1]
+CDN = "https://cdn.jsdelivr.net"
+# The first of these modules that is there.
+FIRST = """async (addresses) => {
+  const [address, ...others] = [...addresses];
+  return others.length ? import(address).catch(() => import(others[0])) : import(address);
+}"""
 _loaded: dict[str, Any] = {}
 
 
@@ -36,11 +42,12 @@ async def load(name: str) -> JsProxy:
     return _loaded[name]
 
 
-async def package(name: str, elsewhere: str) -> JsProxy:
-    """A package of npm: as the host has it in `pywebgpuModules`, or from an address elsewhere."""
+async def package(name: str, version: str, file: str) -> JsProxy:
+    """A file of a package of npm as a module: from where the host's `pywebgpuPackages` says, or from the network."""
     if name not in _loaded:
-        there = run_js("(name) => globalThis.pywebgpuModules?.[name]")(name)
-        _loaded[name] = await (there or run_js("(address) => import(address)")(elsewhere))
+        here = run_js("(...part) => globalThis.pywebgpuPackages?.(...part)")(name, version, file)
+        addresses = [here, f"{CDN}/npm/{name}@{version}/{file}"]
+        _loaded[name] = await run_js(FIRST)([there for there in addresses if there])
     return _loaded[name]
 
 

@@ -53,6 +53,8 @@ START = """async ({ modules, env }) => {
   python.setStderr({ write: stream("stderr"), isatty: false });
   python.unpackArchive(await (await fetch("/files.zip")).arrayBuffer(), "zip");
   python.unpackArchive(await (await fetch("/folder.zip")).arrayBuffer(), "zip", { extractDir: "/" });
+  const { origin } = globalThis.location;
+  globalThis.pywebgpuPackages = (name, version, file) => `${origin}/modules/${name}@${version}/${file}`;
   globalThis.python = python;
 }"""
 

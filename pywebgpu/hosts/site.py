@@ -27,9 +27,9 @@ PEERS = PACKAGE.parent / "tests" / "peers"  # other libraries, which a checkout 
 PYODIDE = "314.0.7"
 CDN = "https://cdn.jsdelivr.net"
 NEEDED = ("pyodide", "uplot", "@codemirror/view")
-# Of node_modules only these are served: what the import map of web/index.html names.
+# Of node_modules only these are served: what the import map of web/index.html names, and what programs may ask for.
 SERVED = re.compile(
-    r"(pyodide|uplot|crelt|style-mod|w3c-keyname|@(?:codemirror|lezer|marijn)/[\w-]+)@([\d.]+)/((?!.*\.\.)[\w./@+-]+)",
+    r"(pyodide|uplot|crelt|style-mod|w3c-keyname|@(?:codemirror|huggingface|lezer|marijn)/[\w-]+)@([\d.]+)/((?!.*\.\.)[\w./@+-]+)",
     re.ASCII,
 )
 TYPES = {

@@ -71,8 +71,10 @@ TEXTS = (
   if (!fits) {{ {_note("pow")} }}
   return select(r, p_pow_i32(a, b), b < 0);
 }}""",
+    # Infinities and NaN are no number of any size: PyTorch does not say either what they become.
     f"""fn p_whole_f32(x: f32) -> i32 {{
-  if (!(x >= -2147483648.0 && x < 2147483648.0)) {{ {_note("cast")} }}
+  let is_finite = (bitcast<u32>(x) & 0x7f800000u) != 0x7f800000u;
+  if (is_finite && !(x >= -2147483648.0 && x < 2147483648.0)) {{ {_note("cast")} }}
   return i32(x);
 }}""",
     f"""fn p_whole_u32(x: u32) -> i32 {{

@@ -27,7 +27,7 @@ BINARIES = {
 }
 MACHINES = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64", "arm64": "arm64"}
 OLDEST = 24  # The first Node in which Python may wait for JavaScript.
-PINNED = ("pyodide@314.0.7", "webgpu@0.6.2")
+PINNED = ("pyodide@314.0.7", "webgpu@0.6.2", "@huggingface/tokenizers@0.2.0")
 
 
 class InstallationError(PywebgpuError, RuntimeError):

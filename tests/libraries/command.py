@@ -101,6 +101,7 @@ def lent() -> Path:
     for path in (*site.glob("torch-*.dist-info"), *(site / name for name in ("torch", "torchgen", "functorch"))):
         link = folder / path.name
         if path.exists() and not link.exists():
+            link.unlink(missing_ok=True)  # It may lead to an environment that is gone.
             link.symlink_to(path)
     return folder
 

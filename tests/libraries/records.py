@@ -43,7 +43,13 @@ class Library:
 
 
 ACCELERATE = "accelerate>=1.15,<1.16"
-TRANSFORMERS = ("transformers_models", "transformers_generate", "transformers_files", "transformers_trainer")
+TRANSFORMERS = (
+    "transformers_first",
+    "transformers_models",
+    "transformers_generate",
+    "transformers_files",
+    "transformers_trainer",
+)
 LIBRARIES = (
     Library(
         "transformers",
@@ -52,7 +58,7 @@ LIBRARIES = (
         webgpu=True,
         in_pyodide=ACCELERATE,
     ),
-    Library("tokenizers", ">=0.23,<0.24", in_pyodide=""),
+    Library("tokenizers", ">=0.23,<0.24", scripts=("use_tokenizers", "tokenizers_kinds"), in_pyodide=""),
     Library("safetensors", ">=0.8,<0.9", in_pyodide=""),
     Library("accelerate", ">=1.15,<1.16", in_pyodide=""),
     Library("peft", ">=0.21,<0.22", in_pyodide=f"transformers>=5.24,<5.25 {ACCELERATE}"),

@@ -11,20 +11,17 @@ from weakref import WeakKeyDictionary
 from pywebgpu import errors
 from pywebgpu.packages.tokenizers import components
 
-NAME = "@huggingface/tokenizers"
-ADDRESS = f"https://cdn.jsdelivr.net/npm/{NAME}@0.2.0/dist/tokenizers.min.mjs"
+PACKAGE = "@huggingface/tokenizers", "0.2.0", "dist/tokenizers.min.mjs"
 MAKE = """({ Tokenizer }) => (tokenizer, config) => {
   const made = new Tokenizer(JSON.parse(tokenizer), JSON.parse(config));
   const { added_tokens_map: added, model } = made;
   const id = (token) => added.get(token)?.id ?? model.tokens_to_ids.get(token) ?? model.unk_token_id;
-  const encode = (text) => {
-    const tokens = made.encode_text(text);
-    return [tokens.map(id), tokens];
-  };
-  const word = (text) => {
-    const tokens = model([text]);
-    return [tokens.map(id), tokens];
-  };
+  // A model of whole words gives those that it does not know as they are.
+  const known = (token) => added.has(token) || model.tokens_to_ids.has(token);
+  const name = (token) => (model.config?.type === "WordLevel" && !known(token) ? model.unk_token ?? token : token);
+  const row = (tokens) => [tokens.map(id), tokens.map(name)];
+  const encode = (text) => row(made.encode_text(text));
+  const word = (text) => row(model([text]));
   const words = (text) => {
     const normal = made.normalizer ? made.normalizer(text) : text;
     return made.pre_tokenizer ? made.pre_tokenizer(normal) : [normal];
@@ -113,13 +110,17 @@ def _maker() -> Any:
             raise NotImplementedError(
                 "tokenizers encodes by JavaScript around Pyodide, and this is no Pyodide: pip install tokenizers"
             ) from None
-        _makers.append(modules.evaluate(MAKE)(_waited(modules.package(NAME, ADDRESS))))
+        _makers.append(modules.evaluate(MAKE)(_loaded(modules.package(*PACKAGE))))
     return _makers[0]
 
 
-def _waited(promise: Any) -> Any:
-    """What loading the package gives. Raises CannotWaitError where Python cannot wait."""
+def _loaded(promise: Any) -> Any:
+    """The package. Raises CannotWaitError where Python cannot wait, ImportError where there is no package."""
     ffi: Any = importlib.import_module("pyodide.ffi")
     if not ffi.can_run_sync():
         raise errors.CannotWaitError("tokenizers: cannot wait for JavaScript here: run this in a coroutine, with JSPI")
-    return ffi.run_sync(promise)
+    try:
+        return ffi.run_sync(promise)
+    except ffi.JsException as error:
+        name, version, _ = PACKAGE
+        raise ImportError(f"tokenizers: this host has no {name}: npm install {name}@{version} ({error})") from None

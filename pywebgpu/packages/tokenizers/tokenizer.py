@@ -339,8 +339,9 @@ class Tokenizer:
         if short + long > room:
             short, long = room // 2, room - room // 2
         sizes = (short, long) if lengths[0] <= lengths[1] else (long, short)
-        parts = [_pieces(row, size, cut)[0] for row, size in zip(sequences, sizes, strict=True)]
-        return parts, []
+        first, second = (_pieces(row, size, cut) for row, size in zip(sequences, sizes, strict=True))
+        rest = [[a, b] for a in first[1:] for b in second] + [[first[0], b] for b in second[1:]]
+        return [first[0], second[0]], rest
 
     def _padded(self, encodings: list[Encoding]) -> list[Encoding]:
         fill = self._padding

@@ -31,7 +31,12 @@ with torch.no_grad(), tempfile.TemporaryDirectory() as folder:
     print(f"{model(ids).logits.std().item():.5f}")
     model.save_pretrained(folder)
     again = LlamaForCausalLM.from_pretrained(folder)
-    print("whole", torch.equal(again(ids).logits, model(ids).logits), again.lm_head.weight.device, flush=True)
+    print(
+        "whole",
+        torch.equal(again(ids).logits, model(ids).logits),
+        again.lm_head.weight.device == model.lm_head.weight.device,
+        flush=True,
+    )
     model.save_pretrained(f"{folder}/parts", max_shard_size="20kB")
     again = AutoModelForCausalLM.from_pretrained(f"{folder}/parts", low_cpu_mem_usage=True)
     print("parts", torch.equal(again(ids).logits, model(ids).logits), flush=True)
