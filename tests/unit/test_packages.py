@@ -146,7 +146,7 @@ def test_tokens_that_are_added_get_the_next_numbers() -> None:
     [
         ((9,), {}, ["A", 3, [3, 3]]),
         ((9,), {"stride": 1}, ["A", 3, [3, 3, 3]]),
-        ((9, 2), {}, ["AB", 1, []]),
+        ((9, 2), {}, ["AB", 1, [1] * 17]),
         ((2, 9), {"strategy": "only_second", "max_length": 7}, ["AB", 2, [2, 2, 2, 1]]),
     ],
 )
