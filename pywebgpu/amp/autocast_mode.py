@@ -160,9 +160,14 @@ def set_autocast_cpu_dtype(dtype: DType) -> None:
 
 def get_autocast_dtype(device_type: str) -> DType:
     """What autocast of a device casts to."""
+    _note_settings()
+    return _settings.dtypes.get(device_type, dtypes.bfloat16 if device_type == "cpu" else dtypes.float16)
+
+
+def _note_settings() -> None:
+    """A step that is captured reads them."""
     if capture_state.capture is not None:
         capture_state.capture.around["autocast"] = _settings
-    return _settings.dtypes.get(device_type, dtypes.bfloat16 if device_type == "cpu" else dtypes.float16)
 
 
 def set_autocast_dtype(device_type: str, dtype: DType) -> None:
@@ -174,6 +179,7 @@ def set_autocast_dtype(device_type: str, dtype: DType) -> None:
 
 def is_autocast_cache_enabled() -> bool:
     """Whether autocast was asked to keep casts of weights; a step makes each once in any case."""
+    _note_settings()
     return _settings.caches
 
 

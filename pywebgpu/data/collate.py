@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, 
 from typing import Any
 
 from pywebgpu import dtypes, errors
+from pywebgpu.step_capture.capture import share
 from pywebgpu.tensor import create, dispatch, functions, tensor
 
 FunctionMap = dict[Any, Callable[..., Any]]
@@ -65,13 +66,16 @@ def collate_str_fn(batch: Any, *, collate_fn_map: FunctionMap | None = None) -> 
 
 
 # Libraries add classes of their own.
-default_collate_fn_map: FunctionMap = {
-    tensor.Tensor: collate_tensor_fn,
-    float: collate_float_fn,
-    int: collate_int_fn,
-    str: collate_str_fn,
-    bytes: collate_str_fn,
-}
+default_collate_fn_map: FunctionMap = share(
+    "functions of collate",
+    {
+        tensor.Tensor: collate_tensor_fn,
+        float: collate_float_fn,
+        int: collate_int_fn,
+        str: collate_str_fn,
+        bytes: collate_str_fn,
+    },
+)
 
 
 def default_convert(data: Any) -> Any:

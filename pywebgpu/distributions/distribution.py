@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -14,6 +15,7 @@ from pywebgpu.distributions.utils import broadcast_all, lazy_property, sum_right
 from pywebgpu.errors import REFUSALS, CannotWaitError
 from pywebgpu.runtime import state
 from pywebgpu.runtime.executor import StandInError
+from pywebgpu.step_capture import watch
 from pywebgpu.step_capture.capture import capture_state
 from pywebgpu.tensor.apply import apply
 
@@ -26,9 +28,12 @@ Sizes = Sequence[int]
 
 
 def _holds(results: Tensor) -> bool:
-    """Whether a constraint holds everywhere, as far as values can be waited for. A compiled step checks as it runs."""
+    """Whether a constraint holds everywhere, as far as values can be waited for. A compiled step checks as it runs,
+    unless it may catch the error."""
     capture = capture_state.capture
-    if capture is not None:
+    if capture is not None and watch.may_catch(sys._getframe(1)):
+        capture.leave("it may catch what a distribution says of its parameters and values")
+    elif capture is not None:
         if not state.default.local.queues[results._storage.device].stand_ins:
             capture.checks.append(apply(_checked, results.all()))
         return True

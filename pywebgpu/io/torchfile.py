@@ -19,6 +19,7 @@ from pywebgpu import devices, dtypes, errors
 from pywebgpu.io import pickled, strided
 from pywebgpu.io.pickled import StandIn
 from pywebgpu.io.pickled import TorchFileError as TorchFileError  # It is this format's, and told under this name.
+from pywebgpu.step_capture.capture import share
 from pywebgpu.support import documents
 from pywebgpu.support.documents import EXACT, is_size
 from pywebgpu.tensor import tensor
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
 LEGACY_MAGIC = 0x1950A86A20F9469CFC6C
 LEGACY_PROTOCOL = 1001
 
-allowed: dict[str, object] = {}  # what a program named as safe to make of a file, by its name there
+# What a program named as safe to make of a file, by its name there.
+allowed: dict[str, object] = share("safe globals", {})
 META = "meta"  # the device of tensors without values, of which a file has no bytes
 MAX_OVERLAP = 16  # Views may overlap; a small file must not become tensors without end by views of one storage.
 STORAGES = {

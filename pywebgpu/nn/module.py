@@ -15,7 +15,7 @@ from pywebgpu.nn.parameter import conversion
 from pywebgpu.nn.state import EXTRA, StateDict
 from pywebgpu.nn.tree import CALL_HOOKS, HOOKS, registering
 from pywebgpu.step_capture import function
-from pywebgpu.step_capture.capture import capture_state
+from pywebgpu.step_capture.capture import capture_state, share
 from pywebgpu.tensor.grad_accumulator import RemovableHandle
 from pywebgpu.tensor.methods import later
 from pywebgpu.tensor.tensor import Tensor
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pywebgpu.tensor.factory_options import DeviceLike
 
 Convert = Callable[[Tensor], Tensor]
-everywhere: dict[str, dict[int, Any]] = {}  # hooks of every module, by kind
+everywhere: dict[str, dict[int, Any]] = share("hooks of every module", {})  # by kind
 
 
 def _unimplemented(self: Module, *inputs: Any, **options: Any) -> NoReturn:
@@ -56,7 +56,6 @@ class Module(StateDict):
     def _call_impl(self, *args: Any, **kwargs: Any) -> object:
         if capture_state.capture is not None:
             capture_state.capture.modules[id(self)] = self
-            capture_state.capture.around["the hooks of every module"] = everywhere
         if _are_hooked(self.__dict__):
             return import_module("pywebgpu.nn.hooks").call(self, args, kwargs)
         return self._slow_forward(args, kwargs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self, SupportsIndex
 
+from pywebgpu.step_capture.capture import share
 from pywebgpu.support import lazy as _lazy
 from pywebgpu.tensor import create, dispatch
 from pywebgpu.tensor.tensor import Tensor
@@ -12,10 +13,11 @@ from pywebgpu.tensor.tensor import Tensor
 class _Conversion:
     """How converting a module changes its parameters (torch.__future__): by new ones, by exchange, or in place."""
 
-    overwrites = swaps = False
+    def __init__(self) -> None:
+        self.overwrites = self.swaps = False
 
 
-conversion = _Conversion()
+conversion = share("conversions of parameters", _Conversion())
 
 
 class Parameter(Tensor):

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pywebgpu.nn.parameter import Buffer, Parameter
-from pywebgpu.step_capture.capture import capture_state
+from pywebgpu.step_capture.capture import capture_state, share
 from pywebgpu.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
-registering: dict[str, dict[int, Callable[..., Any]]] = {}  # hooks of all modules that get something, by its kind
+# Hooks of all modules that get something, by its kind.
+registering: dict[str, dict[int, Callable[..., Any]]] = share("hooks of registrations", {})
 
 
 class Computed:

@@ -15,7 +15,7 @@ from pywebgpu.autodiff import grad_mode
 from pywebgpu.ir.graph import thread_state
 from pywebgpu.optim import grouping, numbers
 from pywebgpu.runtime import executor
-from pywebgpu.step_capture.capture import capture_state
+from pywebgpu.step_capture.capture import capture_state, share
 from pywebgpu.tensor import create, grad_accumulator, methods, tensor
 
 Rate = float | tensor.Tensor
@@ -26,7 +26,7 @@ State = dict[str, Any]  # Tensors and numbers of the host, by PyTorch's names.
 Params = Iterable[tensor.Tensor] | Iterable[tuple[str, tensor.Tensor]] | Iterable[Group]
 Hook = Callable[..., Any]
 ParamsT = Params
-everywhere: dict[str, dict[int, Hook]] = {"step_pre": {}, "step_post": {}}  # hooks of every optimizer
+everywhere: dict[str, dict[int, Hook]] = share("hooks of every optimizer", {"step_pre": {}, "step_post": {}})
 
 
 class _RequiredParameter:
@@ -258,8 +258,6 @@ class Optimizer:
 
     def _hooks_of(self, event: str) -> list[Hook]:
         """The hooks of a step: its own lie between those before and after all steps."""
-        if capture_state.capture is not None:
-            capture_state.capture.around["the hooks of every optimizer"] = everywhere
         own, shared = self._hooks[event].values(), everywhere[event].values()
         return [*shared, *own] if event == "step_pre" else [*own, *shared]
 

@@ -10,13 +10,14 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pywebgpu import dtypes
+from pywebgpu.step_capture.capture import share
 
 if TYPE_CHECKING:
     from pywebgpu.sparse.compressed import Kind
     from pywebgpu.tensor.tensor import Tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
-_checked = [False]
+_checked = share("invariants of sparse tensors", [False])
 
 
 class check_sparse_tensor_invariants:

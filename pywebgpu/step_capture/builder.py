@@ -27,7 +27,7 @@ from pywebgpu.runtime.executor import Run
 from pywebgpu.runtime.storage import Storage, whole_of
 from pywebgpu.step_capture import garbage, gradients, guards, kinds, names, signature, surroundings, survey
 from pywebgpu.step_capture.bindings import Fresh, Given, GivenContainer, GradientOf, Made, Replays, Source, Taker
-from pywebgpu.step_capture.capture import Capture, capture_state
+from pywebgpu.step_capture.capture import Capture, capture_state, shared
 from pywebgpu.step_capture.captured_call import CapturedCall
 from pywebgpu.step_capture.free_number import FREE, NotFreeError, plain
 from pywebgpu.step_capture.gradients import GivenGradients
@@ -122,7 +122,7 @@ class Builder:
         modules = [(type(module).__name__, module) for module in self.capture.modules.values()]
         given = [(type(value).__name__, value) for value in self.call.kept]
         given += [(kind.__name__, kind) for kind in (Tensor, *self.call.kinds)]
-        given += self.capture.around.items()
+        given += [*self.capture.around.items(), *shared.items()]
         roots = [(names.title(function), function), *given, *modules]
         return survey.survey(roots, self._watch, self.capture, self.call.tensors)
 

@@ -415,6 +415,15 @@ def changed() -> None:
     _changes[0] = next(_numbers)
 
 
+shared: dict[str, Any] = {}  # by title: tables and switches of this package that programs set, which all steps guard
+
+
+def share(title: str, home: N) -> N:
+    """Makes all captured steps guard what programs put there, though no code of theirs names it."""
+    shared[title] = home
+    return home
+
+
 _changes = [0]
 _numbers = itertools.count(1)
 capture_state = CaptureState()

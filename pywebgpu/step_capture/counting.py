@@ -149,6 +149,13 @@ def written_by(kind: type) -> frozenset[str]:
     )
 
 
+def has_hidden_slots(kind: type) -> bool:
+    """Whether a class has a slot of a name that one of its bases has a slot of, too: both hold something."""
+    own = [name for name, one in vars(kind).items() if type(one) is types.MemberDescriptorType]
+    bases = [vars(base).get(name) for base in mro(kind)[1:] for name in own]
+    return any(type(one) is types.MemberDescriptorType for one in bases)
+
+
 def of_modules(kind: type) -> frozenset[str]:
     """The methods of every module, which the package calls: an object may have others of these names."""
     bases = [base for base in mro(kind) if base.__name__ in BASES and base is not object]

@@ -79,7 +79,7 @@ class _Walk:
         self, watched: Watch, capture: Capture, names: frozenset[str], *, is_dynamic: bool, has_views: bool
     ) -> None:
         self.capture, self.has_views = capture, has_views
-        self.codes, self.library, self.has_warned = watched.codes, watched.library, watched.has_warned
+        self.codes, self.library = watched.codes, watched.library
         self.library_codes = watched.library_codes
         self.by_identity = any(watch.asks_for_identity(code) for code, _ in watched.codes.values())
         self.names, self.is_dynamic = names, is_dynamic
@@ -103,6 +103,7 @@ class _Walk:
         self.ignored = frozenset() if saves else counting.STATE_DICT
         self.entries: list[Entry] = []
         self.met: dict[int, Any] = {}
+        self.of_libraries: set[type] = set()  # classes that code of libraries finds by name
         self.met_whole: set[int] = set()  # ids of classes of which all attributes count
         self.tensors: set[int] = set()
         self.found: set[tuple[int, int]] = set()  # ids of the code and of the globals of functions that were met
@@ -114,11 +115,10 @@ class _Walk:
         for code, names in self.codes.values():
             self._globals(code, names)
         for code, names in self.library_codes.values():
-            self._note(str(names.get("__name__")), Lookup(names.get, sorted(watch.globals_of(code)[0] & names.keys())))
+            self._library_globals(code, names)
         for name, space in counting.surface():
             self.entries.append(Entry(name, OwnModule(space), wanted=frozenset(space).__contains__))
-        if self.has_warned:
-            self._note("warnings", Facts("its filters", lambda: tuple(warnings.filters)))
+        self._note("warnings", Facts("its filters", lambda: tuple(warnings.filters)))  # Code in C warns unseen.
         if self.sees_handled:
             self._note("its caller", Facts("the exception that it handles", counting.handles_none))
             if not counting.handles_none():
@@ -194,6 +194,16 @@ class _Walk:
             package = names.get("__package__") or ""
             self._look_up("sys.modules", sys.modules, watch.modules_of(imported, package))
 
+    def _library_globals(self, code: types.CodeType, names: dict[str, Any]) -> None:
+        """What code of a library finds by name, and what is in its own classes there."""
+        known = sorted(watch.globals_of(code)[0] & names.keys())
+        entry = self._note(str(names.get("__name__")), Lookup(names.get, known))
+        classes = {base for value in entry.values if is_a(value, type) for base in mro(value)} - self.of_libraries
+        self.of_libraries |= classes
+        for kind in filter(kinds.is_of_library, classes):
+            own = type.__getattribute__(kind, "__dict__")
+            self._note(kind.__name__, OwnClass(own), counting.of_class(own, None))
+
     def _look_up(self, title: str, mapping: dict[str, Any], names: Collection[str]) -> None:
         names = set(names) - self.capture.reads_anew(mapping)
         if names:
@@ -263,8 +273,7 @@ class _Walk:
         self._names_of(title, own)
         self._slots_of(title, tensor, ignored=signature.OWN)
         self.waiting.append((type(tensor).__name__, type(tensor)))
-        if kinds.origin_of(type(tensor)) is USER:
-            self._note(title, Class(tensor))
+        self._note(title, Class(tensor))
         for name, other in (("_base", tensor._base), ("grad", tensor._grad)):
             if other is not None and self._sees(name) and id(other) not in self.met:
                 self._names_of(f"{title}.{name}", other.__dict__)
@@ -322,6 +331,8 @@ class _Walk:
                 self._refuse(f"it can make objects of class {base.__name__}, which read the world")
             where = kinds.origin_of(base)
             if where is USER:
+                if counting.has_hidden_slots(base):
+                    self._refuse(f"{base.__name__} has a slot that hides one of its bases")
                 self._attributes(base.__name__, base, ["__mro__", *filter(self._sees, ("__name__", "__qualname__"))])
                 self.waiting.append((META, type(base)))
                 own = type.__getattribute__(base, "__dict__")
@@ -361,6 +372,7 @@ class _Walk:
                 self._names_of(title, module.__dict__)
             names |= self.texts
         self._look_up(title, module.__dict__, names)
+        self._note(title, Class(module))
         if not is_own and "__getattr__" in module.__dict__:  # It finds the names that code reads there.
             late = [name for name in here if name not in module.__dict__]
             self.waiting += [(path(title, name), getattr(module, name, None)) for name in late]
@@ -402,6 +414,8 @@ class _Walk:
             self._attributes(title, value, ["default_factory"])
         if kinds.origin_of(type(value)) is USER:
             self._parts_of(title, value)
+        elif kinds.is_of_library(type(value)):
+            self.waiting.append((type(value).__name__, type(value)))
 
     def _put_back(self, entry: Entry) -> None:
         """A number that stands for several values was kept: it becomes the number that it is."""
@@ -520,14 +534,20 @@ class _Walk:
             read = own.keys()
         before = self.capture.before.get(id(own))
         if before is not None:  # Each run does again what changes it.
-            read = set()
-            written = counting.written_by(kind)  # type: ignore[arg-type]
-            for name in sorted(self.names & before.keys()):
-                if name in written and type(before[name]) in (int, float):
+            named, written = self.names & before.keys(), counting.written_by(kind)  # type: ignore[arg-type]
+            read = named - written
+            for name in sorted(named & written):
+                if type(before[name]) in (int, float):
                     self._refuse(f"it reads {path(title, name)}, which each run changes")
                 self.waiting.append((path(title, name), before[name]))
-        names = {*read, *self.names & counting.methods(kind)} - self.capture.reads_anew(own)
-        self._go_on(self._note(title, Lookup(own.get, sorted(names))))  # `optimizer.step = ...`, `schedule.last_epoch`
+        anew = self.capture.reads_anew(own)
+        wanted = None if self.is_dynamic else frozenset({*read, *self.names}).__contains__
+        if read == own.keys() and not anew:
+            self._go_on(self._note(title, Mapping(own), wanted))
+        else:
+            self._note(title, Facts("its attributes", functools.partial(counting.wanted_of, own, wanted)))
+            names = {*read, *self.names & counting.methods(kind)} - anew
+            self._go_on(self._note(title, Lookup(own.get, sorted(names))))  # `optimizer.step = ...`
         self._note(title, Class(value))
         self.waiting.append((kind.__name__, kind))
         if "param_groups" in own:

@@ -23,11 +23,11 @@ from itertools import pairwise
 from pathlib import Path
 from types import CodeType, FrameType, TracebackType
 from typing import Any, Self
-from warnings import warn
 
 from pywebgpu.step_capture.free_number import CORRECTED
 
 PACKAGE = str(Path(__file__).parents[1]) + os.sep
+STEP_CAPTURE = os.path.join(PACKAGE, "step_capture", "")
 WORKLOADS = os.path.join(PACKAGE, "bench", "")  # programs as users write them
 STANDARD = str(Path(os.__file__).parent) + os.sep
 
@@ -260,6 +260,26 @@ def asks_for_identity(code: CodeType) -> bool:
     )
 
 
+def may_catch(frame: FrameType | None) -> bool:
+    """Whether a program's code may go on after an error that is raised in a frame: it is in a `try` of its own."""
+    while frame is not None and not frame.f_code.co_filename.startswith(STEP_CAPTURE):
+        own = origin(frame.f_code, frame.f_globals)[0] is USER
+        if own and any(start <= frame.f_lasti < end for start, end in _tries_of(frame.f_code)):
+            return True
+        frame = frame.f_back
+    return False
+
+
+@functools.lru_cache(1024)
+def _tries_of(code: CodeType) -> tuple[tuple[int, int], ...]:
+    """Where code is in a `try`, as offsets of instructions; a `with` statement is none."""
+    lines = dis.Bytecode(code)
+    steps = [*lines]
+    handlers = {last.offset: one.opname for last, one in pairwise(steps) if last.opname == "PUSH_EXC_INFO"}
+    ranges = [(one.start, one.end, handlers.get(one.target)) for one in lines.exception_entries]  # type: ignore[attr-defined]
+    return tuple([(start, end) for start, end, first in ranges if first not in (None, "WITH_EXCEPT_START")])
+
+
 Import = tuple[int, str, tuple[str, ...]]  # how many levels up, the module, what is taken from it
 
 
@@ -371,7 +391,6 @@ class Watch:
     library: code of the standard library that the user's code called and that looks into what it is given.
     library_codes: all code of it that was called so, as in `codes`.
     reasons: why guards cannot speak for all that the call did; empty where they can.
-    has_warned: this package did, for the program.
     """
 
     def __init__(self, is_paused: Callable[[], bool], tells: Callable[[], None]) -> None:
@@ -381,7 +400,6 @@ class Watch:
         self.library: set[CodeType] = set()
         self.library_codes: dict[tuple[int, int], tuple[CodeType, dict[str, Any]]] = {}
         self.reasons: list[str] = []
-        self.has_warned = False
         self._is_paused, self._tells = is_paused, tells
         self._before: Any = None
 
@@ -408,7 +426,6 @@ class Watch:
 
     def _hook(self, frame: FrameType, event: str, arg: object) -> None:
         if event == "c_call":
-            self.has_warned |= arg is warn
             if is_pure(arg) or (_is_internal(frame) and not _is_of_files(arg)):
                 return
             if not (self._is_paused() or _is_importing(frame)):

@@ -14,6 +14,7 @@ from pywebgpu.autodiff import grad_mode
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import CannotWaitError
 from pywebgpu.ir.graph import Node
+from pywebgpu.step_capture.capture import share
 from pywebgpu.tensor import movement
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class Options:
 
 
 PROFILES = {"default": Options(), "short": Options(precision=2, edgeitems=2), "full": Options(threshold=inf)}
-_options = [Options()]
+_options = share("options of printing", [Options()])
 
 
 def set_printoptions(

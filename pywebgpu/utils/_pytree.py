@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
 
+from pywebgpu.step_capture.capture import share
+
 PyTree = Any
 Context = Any
 IsLeaf = Callable[[PyTree], bool]
@@ -232,11 +234,11 @@ class _NamedTuple:
     """Stands for the class of all named tuples."""
 
 
-SUPPORTED_NODES: dict[type, NodeDef] = {
+SUPPORTED_NODES: dict[type, NodeDef] = share("nodes of trees", {
     tuple: _of_sequence(tuple), list: _of_sequence(list), dict: _of_mapping(dict),
     OrderedDict: _of_mapping(OrderedDict),
     defaultdict: _with_default, deque: _queue, _NamedTuple: _named,
-}  # fmt: skip
+})  # fmt: skip
 BUILTIN_TYPES = frozenset({*SUPPORTED_NODES} - {_NamedTuple})
 _MAPPINGS = frozenset({dict, OrderedDict, defaultdict})
 

@@ -1385,8 +1385,128 @@ def _short(file: str, audit: str) -> Iterator[Case]:
         yield Case(name, setup, marked["#>"], marked["#:"] or "step(x)", audit=audit)
 
 
+# By name: what a step calls of a class in a library that it does not name; the class and the part that is replaced.
+IN_LIBRARIES = {
+    "textwrap": ("len(textwrap.fill('a b c d e f', 4))", "textwrap.TextWrapper, '_wrap_chunks', lambda *_: ['x']"),
+    "contextlib": ("entered(cm())", "contextlib._GeneratorContextManager, '__enter__', lambda _: 5.0"),
+    "nullcontext": ("entered(contextlib.nullcontext(2.0))", "contextlib.nullcontext, '__enter__', lambda _: 5.0"),
+    "exit_stack": (
+        "contextlib.ExitStack().enter_context(cm())",
+        "contextlib._BaseExitStack, 'enter_context', lambda *_: 5.0",
+    ),
+    "counter": ("1 + ct['q']", "collections.Counter, '__missing__', lambda *_: 5"),
+    "chain_map": ("chained['a']", "collections.ChainMap, '__getitem__', lambda *_: 5.0"),
+    "user_dict": ("user['a']", "collections.UserDict, '__getitem__', lambda *_: 5.0"),
+    "flag": ("int(E.A | E.B)", "enum.IntFlag, '__or__', lambda *_: 7"),
+    "mixin": ("mapping.get('a')", "collections.abc.Mapping, 'get', lambda *_: 5.0"),
+    "template": (
+        "len(string.Template('$a').substitute(a='zz'))",
+        "string.Template, 'substitute', lambda *_, **__: 'z'",
+    ),
+}
+LIBRARIES = tuple(
+    Case(
+        f"class_of_a_library_{name}",
+        f"""
+import contextlib, string, textwrap
+@contextlib.contextmanager
+def cm(): yield 2.0
+def entered(c):
+    with c as k: return k
+ct = collections.Counter("aab")
+chained, user = collections.ChainMap({{"a": 2.0}}), collections.UserDict(a=2.0)
+class E(enum.IntFlag): A = 1; B = 2
+class Mapping(collections.abc.Mapping):
+    def __getitem__(self, k): return 2.0
+    def __iter__(self): return iter("a")
+    def __len__(self): return 1
+mapping = Mapping()
+def step(x): return x * {call}
+""",
+        f"patch({change})",
+        replays=2,
+    )
+    for name, (call, change) in IN_LIBRARIES.items()
+)
+
+# By name: what a step reads, and what changes it.
+SWITCHES = {
+    "conversions": (
+        "torch.__future__.get_overwrite_module_params_on_conversion()",
+        "torch.__future__.set_overwrite_module_params_on_conversion(True)",
+    ),
+    "exchanges": (
+        "torch.__future__.get_swap_module_params_on_conversion()",
+        "torch.__future__.set_swap_module_params_on_conversion(True)",
+    ),
+    "printing": ("torch.get_printoptions()['precision']", "torch.set_printoptions(precision=7)"),
+    "casts": ("torch.is_autocast_cache_enabled()", "torch.set_autocast_cache_enabled(False)"),
+    "safe_globals": (
+        "len(torch.serialization.get_safe_globals())",
+        "torch.serialization.add_safe_globals([collections.Counter])",
+    ),
+    "trees": (
+        "len(torch.utils._pytree.tree_leaves([P(), 1]))",
+        "torch.utils._pytree.register_pytree_node(P, lambda p: ([1, 2, 3], None), lambda leaves, _: P())",
+    ),
+    "submodules": (
+        "len(nn.Sequential(nn.ReLU())._modules['0']._get_name())",
+        "nn.modules.module.register_module_module_registration_hook(lambda *_: nn.Identity())",
+    ),
+    "buffers": (
+        "buffered().b",
+        "nn.modules.module.register_module_buffer_registration_hook(lambda m, n, b: b * 5)",
+    ),
+    "operators": ("torch.ops.of_steps.twice(x)", "patch(torch.ops.of_steps, 'twice', lambda x: x * 5)"),
+    "new_attribute": ("scaled(o)", "o.scale = 3.0"),
+    "new_attribute_of_a_schedule": ("scaled(schedule)", "schedule.scale = 3.0"),
+    "new_attribute_of_a_distribution": ("scaled(d)", "d.scale = 3.0"),
+}
+OF_THE_PACKAGE = tuple(
+    Case(
+        f"switch_of_the_package_{name}",
+        f"""
+import pywebgpu.utils._pytree
+class P: pass
+def buffered():
+    m = nn.Module()
+    m.register_buffer("b", torch.ones(3))
+    return m
+def scaled(thing):
+    try: return thing.scale
+    except AttributeError: return 1.0
+w = nn.Parameter(torch.ones(3))
+o = optim.SGD([w], lr=0.1)
+schedule = optim.lr_scheduler.StepLR(o, 3)
+d = torch.distributions.Bernoulli(torch.full((3,), 0.5))
+if not hasattr(torch.ops.of_steps, "twice"):
+    library = torch.library.Library("of_steps", "DEF")
+    library.define("twice(Tensor a) -> Tensor")
+    library.impl("twice", lambda a: a * 2, "CompositeImplicitAutograd")
+def step(x): return x * (1 + {read})
+""",
+        change,
+        replays=2,
+    )
+    for name, (read, change) in SWITCHES.items()
+)
+
+CHECKED_LATE = Case(
+    "error_of_a_distribution_that_is_caught",
+    """
+d = torch.distributions.Bernoulli(torch.full((3,), 0.5))
+def step(x):
+    try: return d.log_prob(x)
+    except ValueError: return x
+""",
+    "x.abs_().clamp_(max=1)",
+)
+
 ALL = (
     *ARGUMENTS,
+    *LIBRARIES,
+    *OF_THE_PACKAGE,
+    CHECKED_LATE,
     *NAMES,
     *PACKAGE,
     *FILES,

@@ -1,12 +1,14 @@
 """What a compiled step cannot know is not replayed: state in unlikely places changes between two calls."""
 
 import decimal
+import functools
 import logging
 import os
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ import pytest
 
 import pywebgpu
 from pywebgpu import nn
+from pywebgpu.step_capture import capture
 from pywebgpu.tensor.dispatch import Method, Property
 from tests.cases import unknown_state
 from tests.cases.unknown_state import PRELUDE, Case
@@ -26,10 +29,26 @@ CALLS = 3  # before the change, and after it
 Asking = Method | Property  # what methods of Tensor become once a program has a class with rules of its own
 
 
+def undo(home: Any) -> Callable[[], None]:
+    """What puts back a table or a switch of the package."""
+    if isinstance(home, list):
+        return functools.partial(home.__setitem__, slice(None), [*home])
+    table = home if isinstance(home, dict) else vars(home)
+    was = {key: dict(value) if isinstance(value, dict) else value for key, value in table.items()}
+
+    def put_back() -> None:
+        table.clear()
+        table.update(was)
+
+    return put_back
+
+
 @contextmanager
 def patching() -> Iterator[Any]:
     """What a program changes in the package, or in Python's own modules, is put back."""
     classes = [(kind, {*vars(kind)}) for kind in (pywebgpu.Tensor, nn.Module, nn.Linear, pywebgpu.optim.SGD)]
+    import_module("pywebgpu.io.torchfile")  # What is shared there is put back, too.
+    undone = [undo(home) for home in capture.shared.values()]
     modules, folder, depth = dict(sys.modules), os.getcwd(), sys.getrecursionlimit()
     with (
         pytest.MonkeyPatch.context() as patch,
@@ -52,9 +71,9 @@ def patching() -> Iterator[Any]:
     pywebgpu.set_printoptions(profile="default")
     logging.disable(0)
     pywebgpu.set_grad_enabled(True)
-    pywebgpu.nn.module.everywhere.clear()
-    for hooks in pywebgpu.optim.optimizer.everywhere.values():
-        hooks.clear()
+    pywebgpu.set_autocast_cache_enabled(True)
+    for put_back in undone:
+        put_back()
     pywebgpu.distributions.Distribution.set_default_validate_args(True)
     pywebgpu.set_float32_matmul_precision("highest")
 
