@@ -435,7 +435,8 @@ def is_array(value: object) -> TypeGuard[Array]:
 
 def of_array(array: Array) -> tuple[Any, ...]:
     """What there is to know of an array."""
-    return array.dtype, array.shape, array.strides, array.flags.num, array.tobytes()  # type: ignore[attr-defined]
+    dtype: Any = array.dtype
+    return dtype, repr(dtype.metadata), array.shape, array.strides, array.flags.num, array.tobytes()  # type: ignore[attr-defined]
 
 
 def slots(kind: type) -> list[str]:

@@ -403,7 +403,7 @@ class _Walk:
             self.waiting.extend((f"a key of {title}", key) for key in value)
             anew = self.capture.reads_anew(value)
             if anew:
-                self._note(title, Facts("its names", lambda: tuple(value)))
+                self._note(title, Facts("its names", lambda: tuple([(type(key), key) for key in value])))
                 names = [name for name in value if name not in anew]
                 self._go_on(self._note(title, Lookup(functools.partial(dict.get, value), names)))
             else:
