@@ -19,7 +19,7 @@ from pywebgpu.amp.lists import Rule
 from pywebgpu.composites import arithmetic
 from pywebgpu.dtypes import DType
 from pywebgpu.ir.graph import Node, thread_state, used
-from pywebgpu.step_capture.capture import capture_state
+from pywebgpu.step_capture.capture import share
 from pywebgpu.tensor.base import TensorBase
 
 P = ParamSpec("P")
@@ -52,7 +52,7 @@ class _Settings(threading.local):
         self.caches = True
 
 
-_settings = _Settings()
+_settings = share("autocast", _Settings())
 
 
 class autocast:
@@ -160,14 +160,7 @@ def set_autocast_cpu_dtype(dtype: DType) -> None:
 
 def get_autocast_dtype(device_type: str) -> DType:
     """What autocast of a device casts to."""
-    _note_settings()
     return _settings.dtypes.get(device_type, dtypes.bfloat16 if device_type == "cpu" else dtypes.float16)
-
-
-def _note_settings() -> None:
-    """A step that is captured reads them."""
-    if capture_state.capture is not None:
-        capture_state.capture.around["autocast"] = _settings
 
 
 def set_autocast_dtype(device_type: str, dtype: DType) -> None:
@@ -179,7 +172,6 @@ def set_autocast_dtype(device_type: str, dtype: DType) -> None:
 
 def is_autocast_cache_enabled() -> bool:
     """Whether autocast was asked to keep casts of weights; a step makes each once in any case."""
-    _note_settings()
     return _settings.caches
 
 

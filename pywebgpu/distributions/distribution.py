@@ -15,7 +15,7 @@ from pywebgpu.distributions.utils import broadcast_all, lazy_property, sum_right
 from pywebgpu.errors import REFUSALS, CannotWaitError
 from pywebgpu.runtime import state
 from pywebgpu.runtime.executor import StandInError
-from pywebgpu.step_capture import watch
+from pywebgpu.step_capture import catching
 from pywebgpu.step_capture.capture import capture_state
 from pywebgpu.tensor.apply import apply
 
@@ -31,7 +31,7 @@ def _holds(results: Tensor) -> bool:
     """Whether a constraint holds everywhere, as far as values can be waited for. A compiled step checks as it runs,
     unless it may catch the error."""
     capture = capture_state.capture
-    if capture is not None and watch.may_catch(sys._getframe(1)):
+    if capture is not None and catching.may_catch(sys._getframe(1)):
         capture.leave("it may catch what a distribution says of its parameters and values")
     elif capture is not None:
         if not state.default.local.queues[results._storage.device].stand_ins:

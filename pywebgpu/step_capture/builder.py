@@ -122,7 +122,7 @@ class Builder:
         modules = [(type(module).__name__, module) for module in self.capture.modules.values()]
         given = [(type(value).__name__, value) for value in self.call.kept]
         given += [(kind.__name__, kind) for kind in (Tensor, *self.call.kinds)]
-        given += [*self.capture.around.items(), *shared.items()]
+        given += shared.items()
         roots = [(names.title(function), function), *given, *modules]
         return survey.survey(roots, self._watch, self.capture, self.call.tensors)
 

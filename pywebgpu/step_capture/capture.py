@@ -115,7 +115,6 @@ class Capture:
         self.guards: list[Callable[[], str | None]] = []  # what else has to hold: None, or why it does not
         self.always: list[Callable[[], str | None]] = []  # guards of what `capture_state.changes` does not count
         self.uploads: dict[int, tuple[Any, bytes]] = {}  # by id: buffers that were filled by the host, and a digest
-        self.around: dict[str, Any] = {}  # by title: state of this package that decided what it did
         self.reason = ""  # why the step cannot run again
 
     @contextmanager

@@ -27,7 +27,6 @@ from typing import Any, Self
 from pywebgpu.step_capture.free_number import CORRECTED
 
 PACKAGE = str(Path(__file__).parents[1]) + os.sep
-STEP_CAPTURE = os.path.join(PACKAGE, "step_capture", "")
 WORKLOADS = os.path.join(PACKAGE, "bench", "")  # programs as users write them
 STANDARD = str(Path(os.__file__).parent) + os.sep
 
@@ -258,26 +257,6 @@ def asks_for_identity(code: CodeType) -> bool:
         one.opname == "IS_OP" and not (last.opname == "LOAD_CONST" and isinstance(last.argval, KNOWN))
         for last, one in pairwise(steps)
     )
-
-
-def may_catch(frame: FrameType | None) -> bool:
-    """Whether a program's code may go on after an error that is raised in a frame: it is in a `try` of its own."""
-    while frame is not None and not frame.f_code.co_filename.startswith(STEP_CAPTURE):
-        own = origin(frame.f_code, frame.f_globals)[0] is USER
-        if own and any(start <= frame.f_lasti < end for start, end in _tries_of(frame.f_code)):
-            return True
-        frame = frame.f_back
-    return False
-
-
-@functools.lru_cache(1024)
-def _tries_of(code: CodeType) -> tuple[tuple[int, int], ...]:
-    """Where code is in a `try`, as offsets of instructions; a `with` statement is none."""
-    lines = dis.Bytecode(code)
-    steps = [*lines]
-    handlers = {last.offset: one.opname for last, one in pairwise(steps) if last.opname == "PUSH_EXC_INFO"}
-    ranges = [(one.start, one.end, handlers.get(one.target)) for one in lines.exception_entries]  # type: ignore[attr-defined]
-    return tuple([(start, end) for start, end, first in ranges if first not in (None, "WITH_EXCEPT_START")])
 
 
 Import = tuple[int, str, tuple[str, ...]]  # how many levels up, the module, what is taken from it
