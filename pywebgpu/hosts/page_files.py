@@ -101,6 +101,7 @@ LATER = (
     "devices/cpu_calls.py",
     "devices/meta.py",
     "runtime/fixed_memory.py",
+    "tensor/element_writes.py",
     "tensor/host_memory.py",
     "tensor/sources.py",
     "tensor/storages.py",

@@ -6,6 +6,7 @@ Apart from the executor because whatever writes needs it, and only what reads or
 from __future__ import annotations
 
 import sys
+import threading
 import weakref
 from typing import Any
 
@@ -22,6 +23,7 @@ from pywebgpu.step_capture.capture import capture_state, changed, ever
 left: weakref.WeakSet[Storage] = weakref.WeakSet()
 apart: weakref.WeakSet[Storage] = weakref.WeakSet()
 shared: weakref.WeakSet[Storage] = weakref.WeakSet()  # whose memory others may write to, and the graph reads
+_element_lock = threading.RLock()
 _UNASKED = Node(graph.DATA, (), graph.NO_ATTRS, graph.Spec((), dtypes.float32))  # of a part whose node nobody asked for
 
 
@@ -35,7 +37,8 @@ class Storage:
     """
 
     __slots__ = (
-        "__weakref__", "_node", "_version", "counted", "device", "home", "location", "memory", "queue", "whole",
+        "__weakref__", "_node", "_version", "counted", "device", "elements", "home", "location", "memory", "queue",
+        "whole",
     )  # fmt: skip
 
     whole: Storage | None
@@ -43,6 +46,7 @@ class Storage:
     memory: Any  # an array that stays where it is, once somebody else has it (see fixed_memory.py)
     counted: int  # writes that PyTorch counts: those through `x.data` are none to x
     queue: Queue | None  # where it waits for its value
+    elements: Any  # numbers that were written one by one, and `_node` has not yet; mostly None (see element_writes.py)
     _node: Node  # of a part: its node when it was last asked for
     _version: int  # of a part: how far it is ahead of that of the flat storage
 
@@ -52,7 +56,7 @@ class Storage:
         self._node, self.device = node, device
         self._version = self.counted = 0
         self.home: Buffer | None = None
-        self.whole = None
+        self.whole = self.elements = None
         if ever.captured and capture_state.capture is not None:
             capture_state.capture.storages.append(weakref.ref(self))
         if graph.used.origins and graph.thread_state.origins is not None:
@@ -70,14 +74,14 @@ class Storage:
         storage = cls.__new__(cls)
         storage._node, storage.device = Node(graph.DATA, (), graph.NO_ATTRS, spec), device
         storage._version = storage.counted = -1  # That value is no write.
-        storage.home = storage.whole = storage.queue = None
+        storage.home = storage.whole = storage.queue = storage.elements = None
         return storage
 
     @classmethod
     def part_of(cls, base: Storage, location: graph.Attrs) -> Storage:
         """A new part of a flat storage."""
         view = cls.__new__(cls)
-        view.device, view.home, view.queue = base.device, None, None
+        view.device, view.home, view.queue, view.elements = base.device, None, None, None
         view._version = view.counted = 0
         view.whole, view.location, view._node = base, location, _UNASKED
         return view
@@ -87,7 +91,7 @@ class Storage:
         """The value now."""
         node, base = self._node, self.whole
         if base is None:
-            return node
+            return node if self.elements is None else self.write_elements()
         now = base.node
         if not node.inputs or node.inputs[0] is not now:
             place = self.location
@@ -95,6 +99,20 @@ class Storage:
             flows = now.requires and graph.thread_state.grad
             self._node = node = Node(packing.piece, (now,), place, spec, flows)
         return node
+
+    def count_write(self) -> None:
+        """Notes a write of an element, which `elements` has."""
+        self._version += 1
+        self.counted += 1
+
+    def write_elements(self) -> Node:
+        """The value now, with the elements that wait to be written."""
+        with _element_lock:
+            elements = self.elements
+            if elements is not None:
+                self._node = elements.written(self._node, self.device)
+                self.elements = None
+            return self._node
 
     def forget_piece(self) -> None:
         """A part makes its node anew when it is asked for it again."""
@@ -109,7 +127,7 @@ class Storage:
 
     def replace(self, node: Node) -> None:
         """Makes `node` the value of a storage of its own, and tells nobody."""
-        self._node = node
+        self._node, self.elements = node, None
         self._version += 1
 
     def write(self, node: Node) -> None:
@@ -140,7 +158,7 @@ class Storage:
             self.whole.claim()
             self._node = self.node  # Also forgets how an earlier value of the whole was computed.
             return
-        node = self._node
+        node = self.node
         if node.buffer is not None and not node.inputs and getattr(node, "storage", lambda: self)() is not self:
             self.replace(graph.data(node.spec, node.buffer))
             self._node.storage = weakref.ref(self)

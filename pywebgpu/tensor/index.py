@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from importlib import import_module
 from math import prod
 from operator import index as whole
 from typing import TYPE_CHECKING, Any, Self
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from pywebgpu.tensor.types import Index, Operand, Part
 
 _PLAIN = frozenset((int, type(None)))
+_REAL = frozenset((int, float, bool))
 BYTES = "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead."
 LEGACY_LENGTH = 32  # torch reads a shorter list that holds sequences as a tuple
 
@@ -93,6 +95,8 @@ class Subscripts(TensorBase):
         return selected
 
     def __setitem__(self, key: Index, value: Operand) -> None:
+        if type(value) in _REAL and import_module("pywebgpu.tensor.element_writes").put(self, key, value):
+            return
         if (type(key) is int or type(key) is slice) and self.ndim:
             steps = _of_first(key, self._spec_node().spec.shape)
             _write(self._views(steps) if steps else self, value)

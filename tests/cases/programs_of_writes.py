@@ -237,6 +237,76 @@ def a_number_of_the_written_tensor_is_read_first(torch, x, say):
 
 
 @program
+def elements_are_written_one_by_one(torch, x, say):
+    """And read meanwhile: by ops, views, copies and gradients, whole and in part."""
+    for size in (3, 5000):
+        a = torch.zeros(size)
+        for i in range(0, size, 7):
+            a[i] = i
+        a[1], a[-1], a[1] = 2, 7.5, 4
+        say(a)
+    b, whole, flags = x(2, 3).clone(), torch.zeros(4, dtype=torch.int64), torch.zeros(3, dtype=torch.bool)
+    row, before, doubled = b[0], b.clone(), b * 2
+    b[0, 1], b[-1, -1] = 5, True
+    say(b, row, before, doubled, b._version, row.sum())
+    row[2] = 8.0
+    b[0, 2] = 9.0
+    say(row, b)
+    b[1, 0] = 1.5
+    b.mul_(2)
+    b[1, 0] = float("nan")
+    b.t()[0, 0] = -1.0
+    say(b, b.view(-1)[3:], torch.equal(b, b))
+    b[0, 0] = 3
+    b.copy_(before)
+    b[1, 1] = 4
+    flat = b.view(6)
+    b[1, 2] = 6
+    say(flat, b.detach(), b.tolist())
+    whole[0], whole[1], whole[2], flags[1], flags[2] = 2.9, -3, True, 5, 0.0
+    say(whole, flags)
+    attempts(
+        say,
+        lambda: whole.__setitem__(4, 1),
+        lambda: b.__setitem__((0, 3), 1.0),
+        lambda: b.__setitem__((0, 0, 0), 1.0),
+        lambda: whole.__setitem__(3, float("inf")),
+        lambda: torch.tensor(1.0).__setitem__((), 2.0),
+    )
+    say(whole, b)
+    halves, pairs = torch.zeros(3).half(), torch.zeros(2, dtype=torch.complex64)
+    halves[1], pairs[1] = 1e9, 3
+    say(halves, pairs)
+
+
+@program
+def elements_that_were_saved_are_written(torch, x, say):
+    w, a = x(3).requires_grad_(), x(3).clone()
+    loss = (w * a).sum()
+    a[0] = 2.0
+    attempts(say, loss.backward)
+    with torch.no_grad():
+        w[1] = 4.0
+    (w * a).sum().backward()
+    say(w, w.grad, a.requires_grad)
+    grown = torch.zeros(3)
+    grown[0] = 1.0
+    grown[1] = w[0]
+    grown[2] = 2.0
+    grown.sum().backward()
+    say(grown, w.grad)
+    attempts(say, lambda: w.__setitem__(0, 1.0))
+    shared = x(4).clone()
+    memory = shared.cpu().numpy()
+    shared[1] = 5.0
+    say(bool(memory[1] == 5) or shared.device.type != "cpu")
+    with torch.inference_mode():
+        inside = torch.zeros(2)
+        inside[0] = 1.0
+    say(shared, inside)
+
+
+@program
 def a_masked_scatter_reads_what_it_has_written(torch, x, say):
     even = torch.tensor([True, False] * 4)
     for mask, written, read in (

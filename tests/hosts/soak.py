@@ -35,6 +35,7 @@ def memory(device: str) -> dict[str, int]:
         process.getBuiltinModule("v8").setFlagsFromString("--expose-gc")
         process.getBuiltinModule("vm").runInNewContext("gc")()
         now = process.memoryUsage()
+        found["process"] = now.rss
         found["JavaScript"] = now.heapUsed + now.external - found["WebAssembly"]
     elif chromium:
         found["JavaScript"] = chromium.usedJSHeapSize

@@ -1,0 +1,87 @@
+"""Numbers that Python writes one by one, as in `x[i, j] = 1.0`: kept on the host until the value is read, and then
+written at once. A node for each would take a hundred times as long."""
+
+from math import prod
+from typing import Any
+
+from pywebgpu import dtypes
+from pywebgpu.composites import arithmetic, indexing, scattering
+from pywebgpu.devices.base import Device
+from pywebgpu.dtypes import Kind
+from pywebgpu.ir.graph import Node, host, used
+from pywebgpu.ir.walk import overwrite
+from pywebgpu.ops import indexing as ops
+from pywebgpu.runtime import executor
+from pywebgpu.runtime.storage import Storage
+from pywebgpu.step_capture.capture import capture_state
+from pywebgpu.support.numbers import HELD
+from pywebgpu.support.shapes import strides
+from pywebgpu.tensor import from_data, history, view
+from pywebgpu.tensor.base import TensorBase
+
+MOST = 1 << 14  # elements that wait
+_DTYPES = frozenset((dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64, dtypes.uint8, dtypes.bool_))
+
+
+class ElementWrites(dict[int, Any]):
+    """The last number written to each element, by the element's own number. See Storage.elements."""
+
+    __slots__ = ()
+
+    def written(self, base: Node, device: Device) -> Node:
+        """The value after the writes. base: the value before. As many as a power of two, so that Programs are few."""
+        spec, count = base.spec, prod(base.spec.shape)
+        if len(self) == 1 and count <= view.SMALL:
+            ((position, value),) = self.items()
+            return scattering.with_element(base, arithmetic.stored(value, spec.dtype), host(position, dtypes.int32))
+        positions, values = [*self], [*self.values()]
+        missing = (1 << (len(values) - 1).bit_length()) - len(values)
+        positions += positions[-1:] * missing
+        values += values[-1:] * missing
+        rows, source = (
+            from_data.from_bytes(from_data.pack(numbers, dtype), dtype, shape, device)
+            for numbers, dtype, shape in (
+                (positions, dtypes.int32, (len(values),)),
+                (values, spec.dtype, (len(values), 1)),
+            )
+        )
+        return indexing.shaped(ops.scatter(indexing.shaped(base, (count, 1)), rows, source, mode="set"), spec.shape)
+
+
+def put(tensor: TensorBase, key: object, value: float) -> bool:
+    """Writes a number of Python to the element that a subscript names. Whether that was possible here: to a tensor that
+    shows all of its memory, and that no gradient concerns."""
+    keys = (key,) if type(key) is int else key
+    if type(keys) is not tuple or tensor._path or tensor._history is not None or tensor._base is not None:
+        return False
+    storage = tensor._storage
+    if type(storage) is not Storage or storage.whole is not None or tensor._selected is not None or tensor._uncounted:
+        return False
+    node = storage._node
+    shape, dtype = node.spec
+    if len(keys) != len(shape):
+        return False
+    offset = 0
+    for position, size, step in zip(keys, shape, strides(shape), strict=True):
+        if type(position) is not int or not -size <= position < size:
+            return False
+        offset += (position if position >= 0 else position + size) * step
+    low, high = HELD[dtype]
+    if dtype not in _DTYPES or not low <= value <= high:
+        return False
+    elements = storage.elements
+    if elements is None:
+        is_watched = used.origins or used.inference or capture_state.capture is not None or history.kept is not None
+        if is_watched or node.requires or not storage.device.has_values:
+            return False
+        overwrite(node)
+        elements = storage.elements = ElementWrites()
+        storage.wait()
+    elif used.origins or used.inference or capture_state.capture is not None or history.kept is not None:
+        return False
+    elements[offset] = value if dtype.kind is Kind.FLOAT else int(value)
+    storage.count_write()
+    if len(elements) >= MOST:
+        storage.write_elements()
+        executor.record(storage)
+    return True
