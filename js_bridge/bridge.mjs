@@ -26,8 +26,8 @@ const LIMITS = /** @type {const} */ ([
   "maxComputeWorkgroupStorageSize",
   "maxComputeWorkgroupsPerDimension",
 ]);
-// Characters of WGSL whose pipelines a device keeps: for each, SwiftShader takes 60 bytes of memory and llvmpipe 300.
-const [TEXTS, TEXTS_OF_A_CPU] = [2 ** 22, 2 ** 19];
+// Characters of WGSL whose pipelines a device keeps: of a CPU as many as natively (devices/loaded.py).
+const [TEXTS, TEXTS_OF_A_CPU] = [2 ** 22, 2 ** 17];
 const MATRICES = "chromium-experimental-subgroup-matrix";
 const FEATURES = /** @type {GPUFeatureName[]} */ (["shader-f16", "subgroups", "timestamp-query", MATRICES]);
 

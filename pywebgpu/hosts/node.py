@@ -18,6 +18,9 @@ from pywebgpu.hosts import script
 from pywebgpu.support import installation
 from pywebgpu.support.installation import InstallationError
 
+# Of glibc: few arenas, and what is free at their ends goes back to the system. Compilers of shaders take and free much.
+ALLOCATOR = {"MALLOC_ARENA_MAX": "2", "MALLOC_TRIM_THRESHOLD_": "131072"}
+
 
 def main(arguments: Sequence[str]) -> int:
     """The command: exits as the script does."""
@@ -69,6 +72,7 @@ def started(command: Sequence[str], *, packages: Sequence[str] = (), **options: 
     reader, writer = os.pipe()
     job = {"modules": str(modules), "package": package, "packages": list(packages), "interrupts": reader}
     words = [str(node), "--no-warnings", program, json.dumps(job), *command]
+    options["env"] = ALLOCATOR | dict(options.get("env") or os.environ)
     with _interrupts_to(writer):
         child = subprocess.Popen(words, pass_fds=(reader,), **options)
         os.close(reader)
