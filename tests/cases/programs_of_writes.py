@@ -320,6 +320,9 @@ def a_masked_scatter_reads_what_it_has_written(torch, x, say):
         whole = x(12).clone()
         whole[written].masked_scatter_(mask, whole[read])
         say(whole)
+    flags = torch.tensor([False] + [True] * 7)
+    flags[:4].masked_scatter_(flags[2:6], flags[4:])
+    say(flags)
     for mask in (torch.ones(3, 4).bool(), even[:4], even[:3, None]):
         square, flat = x(4, 4).clone(), x(16).clone()
         square.t()[1:].masked_scatter_(mask, square)  # Columns of what is read by rows.
