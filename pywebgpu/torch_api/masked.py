@@ -5,12 +5,15 @@ What the mask leaves out becomes what changes no result: 0 in a sum, -inf in a m
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pywebgpu import dtypes, linalg
 from pywebgpu.dtypes import DType, Kind
-from pywebgpu.support import lazy, numbers
+from pywebgpu.sparse import SparseTensor, made, to_sparse
+from pywebgpu.support import closed_types, lazy, numbers
+from pywebgpu.tensor import create, functions
 from pywebgpu.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -18,6 +21,24 @@ if TYPE_CHECKING:
     Dims = int | Sequence[int] | None
 
 INF, NAN = float("inf"), float("nan")
+
+
+def _of_layouts(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """The function for sparse tensors and masks, too: what is nowhere in a mask is not chosen, as where it is False."""
+
+    @functools.wraps(function)
+    def call(input: Tensor, *args: Any, mask: Mask = None, **options: Any) -> Tensor:
+        if not isinstance(input, SparseTensor):
+            return function(input, *args, mask=None if mask is None else mask.to_dense(), **options)
+        name = function.__name__
+        if mask is None and name not in ("sum", "cumsum"):
+            if input.layout is closed_types.sparse_coo:
+                raise NotImplementedError(f"masked {name} expects explicit mask for sparse_coo tensor input")
+            mask = input._like(create.ones_like(input._values()).to(dtypes.bool_))
+        result = function(input.to_dense(), *args, mask=None if mask is None else mask.to_dense(), **options)
+        return to_sparse(result, layout=input.layout)
+
+    return call
 
 
 def _inside(input: Tensor, mask: Mask) -> Tensor:
@@ -57,7 +78,7 @@ def _axes(dim: Dims, ndim: int) -> tuple[int, ...]:
 def _named(name: str, text: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"{text} of the elements where `mask` is True."
-    return function
+    return _of_layouts(function)
 
 
 def _summed(name: str, text: str, value: float) -> Callable[..., Tensor]:
@@ -104,11 +125,13 @@ softmax, log_softmax = _along("softmax", "The softmax", -INF), _along("log_softm
 cumsum, cumprod = _along("cumsum", "The running sum", 0), _along("cumprod", "The running product", 1)
 
 
+@_of_layouts
 def softmin(input: Tensor, dim: int, *, dtype: DType | None = None, mask: Mask = None) -> Tensor:
     """The softmax of the negatives of the elements where `mask` is True."""
     return _filled(input, mask, INF, as_floats=True).neg().softmax(dim, dtype or input.dtype)
 
 
+@_of_layouts
 def mean(
     input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: DType | None = None, mask: Mask = None
 ) -> Tensor:
@@ -122,6 +145,7 @@ def mean(
     return sum(input, dim, keepdim=keepdim, dtype=dtype, mask=mask) / count
 
 
+@_of_layouts
 def median(
     input: Tensor, dim: int = -1, *, keepdim: bool = False, dtype: DType | None = None, mask: Mask = None
 ) -> Tensor:
@@ -135,6 +159,7 @@ def median(
     return found.to(dtype or input.dtype)
 
 
+@_of_layouts
 def norm(
     input: Tensor,
     ord: float | None = 2.0,
@@ -149,6 +174,7 @@ def norm(
     return linalg.vector_norm(x, 2 if ord is None else ord, _axes(dim, x.ndim), keepdim, dtype=dtype or input.dtype)
 
 
+@_of_layouts
 def normalize(
     input: Tensor, ord: float, dim: int, *, eps: float = 1e-12, dtype: DType | None = None, mask: Mask = None
 ) -> Tensor:
@@ -165,6 +191,7 @@ def logaddexp(
     return found.to(dtype or input.dtype)
 
 
+@_of_layouts
 def var(
     input: Tensor,
     dim: Dims = None,
@@ -189,9 +216,113 @@ def var(
     return (total / ((count.to(wide.part or wide) - less).clamp_min(0) if less else count)).to(wanted)
 
 
+@_of_layouts
 def std(input: Tensor, dim: Dims = None, unbiased: bool | None = None, **options: Any) -> Tensor:
     """The standard deviation of the elements where `mask` is True."""
     return var(input, dim, unbiased, **options).sqrt()
+
+
+# Private to PyTorch, and read by libraries
+
+
+def _canonical_dim(dim: Dims, ndim: int) -> tuple[int, ...]:
+    """The axes in order, none of them negative; all of them for None. Raises IndexError, RuntimeError."""
+    if dim is None or dim == ():
+        return tuple(range(ndim))
+    count, axes = max(ndim, 1), []
+    for axis in (dim,) if isinstance(dim, int) else dim:
+        if not -count <= axis < count:
+            raise IndexError(
+                f"Dimension out of range (expected to be in range of [{-count}, {count - 1}], but got {axis})"
+            )
+        if axis % count in axes:
+            raise RuntimeError(f"dim={axis} appears multiple times in the list of dims")
+        axes.append(axis % count)
+    return tuple(sorted(axes))
+
+
+def _input_mask(input: Tensor, *args: object, mask: Mask = None, **options: object) -> Tensor:
+    """The mask as bool, in the input's shape and layout. Raises ValueError where there is none."""
+    if mask is None:
+        raise ValueError("input mask must be given explicitly")
+    if mask.ndim > input.ndim:
+        raise IndexError("_input_mask expected broadcastable mask (got mask dimensionality higher than of the input)")
+    if mask.layout is input.layout and mask.shape == input.shape:
+        return mask.to(dtypes.bool_)
+    chosen = _inside(input, mask.to_dense())
+    if not isinstance(input, SparseTensor):
+        return chosen
+    count = input.sparse_dim() if input.layout is closed_types.sparse_coo else None
+    return to_sparse(chosen, count, layout=input.layout)
+
+
+def _output_mask(op: Callable[..., Tensor], input: Tensor, *args: Any, **options: Any) -> Tensor:
+    """Which elements of the result of a function here were made of any that its mask chose.
+
+    Raises ValueError for other functions.
+    """
+    name = op.__name__
+    chosen = _input_mask(input, *args, **options)
+    if name in ("softmax", "log_softmax", "softmin", "normalize", "cumsum", "cumprod"):
+        return chosen
+    if name not in _REDUCTIONS:
+        raise ValueError(f"_output_mask expected masked operation (got callable {op.__module__}.{name})")
+    place = 1 if name == "norm" else 0
+    dim = args[place] if len(args) > place else options.get("dim")
+    axes, keepdim = _canonical_dim(dim, input.ndim), bool(options.get("keepdim"))
+    found: Tensor = chosen.to_dense().any(axes, keepdim) if input.ndim else chosen.to_dense()
+    return to_sparse(found, layout=input.layout) if isinstance(input, SparseTensor) else found
+
+
+_REDUCTIONS = (
+    "amax", "amin", "argmax", "argmin", "logsumexp", "mean", "median", "norm", "prod", "std", "sum", "var",
+)  # fmt: skip
+
+
+def _reduction_identity(op_name: str, input: Tensor, *args: Any) -> Tensor | None:
+    """What an element must be to change no result of a reduction; None where there is no such number."""
+    name, dtype, number = op_name.rpartition(".")[2], input.dtype, 0.0
+    match name:
+        case "prod" | "cumprod":
+            number = 1.0
+        case "amax" | "argmax" | "logaddexp" | "logsumexp":
+            number = -INF if dtype.kind is Kind.FLOAT else dtype.low
+        case "amin" | "argmin":
+            number = INF if dtype.kind is Kind.FLOAT else dtype.high
+        case "norm":
+            number = INF if args and args[0] == -INF else 0.0
+        case "median":
+            return create.tensor(NAN, dtype=dtype if dtype.is_floating_point else dtypes.float32, device=input.device)
+        case "mean" | "var" | "std":
+            return None
+        case "sum" | "cumsum":
+            pass
+        case _:
+            raise NotImplementedError(f"identity of {op_name} on {dtype} input")
+    return create.tensor(number, dtype=dtype, device=input.device)
+
+
+def _where(mask: Tensor, input: Tensor, fill_value: Tensor) -> Tensor:
+    """The input where the mask is True. Sparse where both are: what is nowhere in the mask is nowhere in the result,
+    and has the fill value beside what is chosen."""
+    if not (isinstance(mask, SparseTensor) and isinstance(input, SparseTensor)):
+        return functions.where(mask, input, fill_value)
+    coo = mask._as_coo().coalesce()
+    chosen = coo._values().to(dtypes.bool_)
+    kept = chosen.flatten(1).any(1) if chosen.ndim > 1 else chosen
+    at = coo._indices()[:, kept]
+    picked = input.to_dense()[tuple(at)]
+    values = functions.where(chosen[kept], picked, fill_value.to(picked.dtype))
+    result = made(at, values, input.shape, is_coalesced=True)
+    return result if input.layout is closed_types.sparse_coo else result.to_sparse(layout=input.layout)
+
+
+def _combine_input_and_mask(op: Callable[..., Tensor], input: Tensor, mask: Mask, *args: Any) -> Tensor:
+    """The input, with what changes no result of a reduction where the mask is False."""
+    if mask is None:
+        return input
+    chosen, number = _input_mask(input, mask=mask), _reduction_identity(op.__name__, input, *args)
+    return _where(chosen, input, create.tensor(0, dtype=input.dtype) if number is None else number)
 
 
 __getattr__ = lazy.absent(__name__)
