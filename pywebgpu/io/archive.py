@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple, NoReturn
 
 from pywebgpu import devices, dtypes
 from pywebgpu.io.torchfile import STORAGES
-from pywebgpu.support import atomic
+from pywebgpu.support import atomic, closed_types
 from pywebgpu.tensor import size, tensor
 from pywebgpu.tensor.layout import strides_of
 from pywebgpu.tensor.memory_format import all_of, in_memory
@@ -33,7 +33,10 @@ PROTOCOL = 2
 SPACES = (".nn", ".nn.functional", ".nn.parameter", ".optim", ".optim.lr_scheduler", "", ".optim.swa_utils")
 KINDS = {dtype: name for name, dtype in STORAGES.items()}
 # What PyTorch keeps in another place than `SPACES` say.
-ELSEWHERE = {"NonDynamicallyQuantizableLinear": "torch.nn.modules.linear"}
+ELSEWHERE = {
+    "NonDynamicallyQuantizableLinear": "torch.nn.modules.linear",
+    "_rebuild_sparse_tensor": "torch._utils",
+}
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,12 @@ def _write(obj: object, file: BinaryIO) -> None:
     text = io.BytesIO()
     pickler = _Pickler(text)
     pickler.dump(obj)
-    archive_file = file if file.seekable() and file.tell() == 0 else io.BytesIO()
+    if not hasattr(file, "write"):
+        raise AttributeError(
+            f"expected 'f' to be string, path, or a file-like object with a 'write' attribute, not {file}"
+        )
+    is_own = hasattr(file, "seekable") and file.seekable() and file.tell() == 0
+    archive_file = file if is_own else io.BytesIO()
     with zipfile.ZipFile(archive_file, "w", zipfile.ZIP_STORED) as archive:
         members = {"data.pkl": text.getvalue(), "byteorder": b"little"}
         members |= {f"data/{key}": pickler.bytes_of(key) for key in pickler.storages}
@@ -79,6 +87,8 @@ def _write(obj: object, file: BinaryIO) -> None:
             archive.writestr(_entry(f"archive/{name}", archive), data)
     if archive_file is not file:
         file.write(archive_file.getvalue())  # type: ignore[attr-defined]  # It is a BytesIO.
+    if hasattr(file, "flush"):  # Programs read the file by its name while it is open.
+        file.flush()
 
 
 def _entry(name: str, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
@@ -108,7 +118,9 @@ class _Pickler(PURE):  # type: ignore[misc]
         elements = self.storages[key][0]
         return (elements if elements.is_contiguous() else in_memory(elements)).tobytes()
 
-    def persistent_id(self, obj: object) -> object:
+    def persistent_id(self, obj: Any) -> object:
+        if type(obj).__module__ == "torch.storage" and hasattr(obj, "untyped"):
+            return self._storage(obj)
         if type(obj) is not Held:
             return None
         kind = KINDS.get(obj.dtype.name)
@@ -129,7 +141,9 @@ class _Pickler(PURE):  # type: ignore[misc]
     def reducer_override(self, obj: Any) -> Any:
         match obj:
             case tensor.Tensor():
-                return self._tensor(obj)
+                return self._tensor(obj) if obj.layout is closed_types.strided else self._sparse(obj)
+            case closed_types.Layout():
+                return Name("torch.serialization", "_get_layout"), (str(obj),)
             case devices.device():
                 kind = "privateuseone" if obj.type == "webgpu" else obj.type
                 return Name("torch", "device"), (kind,) if obj.index is None else (kind, obj.index)
@@ -145,15 +159,36 @@ class _Pickler(PURE):  # type: ignore[misc]
         if value.is_meta:
             facts = value.dtype, tuple(value.shape), tuple(strides), value.requires_grad
             return Name("torch._utils", "_rebuild_meta_tensor_no_storage"), facts
-        key, elements = self._keys.setdefault(id(storage), self._key(storage)), all_of(value)
-        if self.storages.setdefault(key, (elements, value.dtype))[1] is not value.dtype:
-            raise RuntimeError("Cannot save multiple tensors or storages that view the same data as different types")
-        held = Held(key, value.dtype, elements.nbytes // value.dtype.itemsize)
+        key, whole = self._keys.setdefault(id(storage), self._key(storage)), all_of(value)
+        self._keep(key, whole, value.dtype)
+        held = Held(key, value.dtype, whole.nbytes // value.dtype.itemsize)
         wants = value.requires_grad and value.is_leaf
         arguments: tuple[Any, ...] = held, offset, tuple(value.shape), tuple(strides), wants, OrderedDict()
         if value.dtype.name in KINDS:
             return Name("torch._utils", "_rebuild_tensor_v2"), arguments
         return Name("torch._utils", "_rebuild_tensor_v3"), (*arguments, value.dtype)
+
+    def _storage(self, obj: Any) -> object:
+        """A storage that a program keeps, all of it."""
+        whole, dtype = obj.untyped()._whole, getattr(obj, "dtype", None)
+        key = self._keys.setdefault(id(whole._storage), self._key(whole._storage))
+        self._keep(key, whole, dtype or whole.dtype)
+        kind = None if dtype is None else KINDS.get(dtype.name)
+        n_items = obj.nbytes() // dtype.itemsize if kind and dtype is not None else obj.nbytes()
+        return "storage", Name("torch", kind or "UntypedStorage"), key, "cpu", n_items
+
+    def _keep(self, key: str, whole: tensor.Tensor, dtype: dtypes.DType) -> None:
+        if whole.numel() and self.storages.setdefault(key, (whole, dtype))[1] is not dtype:
+            raise RuntimeError("Cannot save multiple tensors or storages that view the same data as different types")
+        self.storages.setdefault(key, (whole, dtype))
+
+    def _sparse(self, value: Any) -> tuple[Any, tuple[Any, ...]]:
+        layout = str(value.layout)
+        if layout == "torch.sparse_coo":
+            parts = value._indices(), value._values(), size.Size(value.shape), value.is_coalesced()
+        else:
+            parts = value.compressed, value.plain, value.values(), size.Size(value.shape)
+        return Name("torch._utils", "_rebuild_sparse_tensor"), (value.layout, parts)
 
     def _key(self, storage: Storage) -> str:
         """A new one. It says which device of a program's own names ("cuda") the memory is of: PyTorch, which need not

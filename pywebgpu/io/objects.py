@@ -18,18 +18,25 @@ from pywebgpu import dtypes
 from pywebgpu.io import archive, pickled, torchfile
 from pywebgpu.io.pickled import TorchFileError
 from pywebgpu.tensor import size, tensor
+from pywebgpu.tensor.storages import TypedStorage
 
 if TYPE_CHECKING:
     from pywebgpu.io.torchfile import Place
 
 
-def load(file: BinaryIO, place: Place) -> Any:
-    """What torch.save wrote into an archive, with its tensors where `place` says. Raises TorchFileError."""
+def load(file: BinaryIO, place: Place, pickle_module: Any = None, **options: Any) -> Any:
+    """What torch.save wrote into an archive, with its tensors where `place` says. Raises TorchFileError.
+
+    pickle_module: its Unpickler reads, instead of Python's. options: what an Unpickler takes, as encoding.
+    """
     start = file.tell()
     n_bytes = file.seek(0, os.SEEK_END) - start
     file.seek(start)
     text, read = torchfile.opened(file, n_bytes)
-    return _Unpickler(text, torchfile.Builder(read, place, torchfile.MAX_OVERLAP * n_bytes)).load()
+    kind: Any = _Unpickler
+    if pickle_module is not None and pickle_module is not pickle:
+        kind = type("Unpickler", (_Unpickler, pickle_module.Unpickler), {"load": pickle_module.Unpickler.load})
+    return kind(text, torchfile.Builder(read, place, torchfile.MAX_OVERLAP * n_bytes), **options).load()
 
 
 def load_allowed(file: BinaryIO, place: Place) -> object:
@@ -81,13 +88,28 @@ def is_allowed(path: str) -> bool:
         return False
 
 
-class _Unpickler(pickle.Unpickler):
-    def __init__(self, text: bytes, builder: torchfile.Builder) -> None:
-        super().__init__(io.BytesIO(text))
-        self.builder = builder
+class _LateStorage(TypedStorage):
+    """A storage of a file, whose bytes are read when a program asks for them: tensors say which of it they show."""
 
-    def persistent_load(self, pid: Any) -> torchfile.Storage:
-        return torchfile.storage(pid)
+    def __init__(self, builder: torchfile.Builder, storage: torchfile.Storage) -> None:
+        self.dtype, self.builder, self.stored = storage.dtype or dtypes.uint8, builder, storage
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "_untyped_storage":
+            raise AttributeError(f"'TypedStorage' object has no attribute {name!r}")
+        self._untyped_storage = self.builder.storage(self.stored).untyped()
+        return self._untyped_storage
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, text: bytes, builder: torchfile.Builder, **options: Any) -> None:
+        super().__init__(io.BytesIO(text), **options)
+        self.builder = builder
+        self.late: dict[torchfile.Storage, Any] = {}
+
+    def persistent_load(self, pid: Any) -> Any:
+        stored = torchfile.storage(pid)
+        return self.late.setdefault(stored, _LateStorage(self.builder, stored))
 
     def find_class(self, module: str, name: str) -> Any:
         if module.partition(".")[0] != "torch":
@@ -95,7 +117,11 @@ class _Unpickler(pickle.Unpickler):
         path = f"{module}.{name}"
         match path:
             case "torch._utils._rebuild_tensor_v2" | "torch._utils._rebuild_tensor_v3" | "torch._utils._rebuild_tensor":
-                return lambda *record: self.builder.tensor(torchfile.record(*record))  # Nobody keeps the record.
+                return lambda late, *rest: self.builder.tensor(torchfile.record(late.stored, *rest))
+            case "torch._utils._rebuild_sparse_tensor":
+                return lambda layout, parts: torchfile.sparse(str(layout), parts)
+            case "torch.serialization._get_layout":
+                return torchfile.layout_name
             case "torch._utils._rebuild_meta_tensor_no_storage":
                 return lambda *record: self.builder.tensor(torchfile.meta_record(*record))
             case "torch._utils._rebuild_parameter":

@@ -102,11 +102,15 @@ def load(
     for unknown in pickle_load_args.keys() - {"encoding", "errors", "fix_imports", "buffers"}:
         raise TypeError(f"load() got an unexpected keyword argument '{unknown}'")
     place = _place(map_location)
+    options = {"pickle_module": pickle_module, **pickle_load_args}
     if not isinstance(f, str | os.PathLike):
-        return _read(f if f.seekable() else io.BytesIO(f.read()), place, weights_only)
+        if not (hasattr(f, "seek") and hasattr(f, "tell")):
+            raise AttributeError(NOT_SEEKABLE)
+        is_file = hasattr(f, "seekable") and f.seekable()
+        return _read(f if is_file else _in_memory(f), place, weights_only, options)
     with open(f, "rb") as file:
         try:
-            return _read(file, place, weights_only)
+            return _read(file, place, weights_only, options)
         except (safetensors.SafetensorError, pickle.UnpicklingError) as error:
             raise type(error)(f"{os.fspath(f)}: {error}") from None
 
@@ -243,7 +247,23 @@ def _optional(name: str) -> Any:
         return None
 
 
-def _read(file: BinaryIO, place: Callable[[str], DeviceLike], weights_only: bool) -> object:
+NOT_SEEKABLE = (
+    "You can only torch.load from a file that is seekable. Please pre-load the data into a buffer like io.BytesIO and "
+    "try to load from it instead."
+)
+
+
+def _in_memory(file: Any) -> BinaryIO:
+    """The rest of something that reads as a file does, and of which nothing else is known."""
+    if not hasattr(file, "readinto"):
+        return io.BytesIO(file.read())
+    parts, room = [], bytearray(1 << 20)
+    while n := file.readinto(memoryview(room)):
+        parts.append(bytes(room[:n]))
+    return io.BytesIO(b"".join(parts))
+
+
+def _read(file: BinaryIO, place: Callable[[str], DeviceLike], weights_only: bool, options: Mapping[str, Any]) -> object:
     """Tells the formats apart by their first bytes: a safetensors header begins with a brace."""
     first = file.read(9)
     file.seek(-len(first), os.SEEK_CUR)
@@ -253,7 +273,7 @@ def _read(file: BinaryIO, place: Callable[[str], DeviceLike], weights_only: bool
             raise safetensors.SafetensorError("it is a file of PyTorch, which cannot be read here")
         if first[:2] == b"PK" and not (weights_only and not reader.allowed):
             reader = _optional("pywebgpu.io.objects")
-            return (reader.load_allowed if weights_only else reader.load)(file, place)
+            return reader.load_allowed(file, place) if weights_only else reader.load(file, place, **options)
         return reader.load(file, place)
     return decode(*safetensors.read(file, place("cpu")))
 

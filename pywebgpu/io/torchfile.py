@@ -7,12 +7,14 @@ out of it as records, and only the finished tree of records is turned into tenso
 
 from __future__ import annotations
 
+import array
 import collections
 import io
 import os
 import struct
 import zipfile
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from pywebgpu import devices, dtypes, errors
@@ -24,6 +26,7 @@ from pywebgpu.support import documents
 from pywebgpu.support.documents import EXACT, is_size
 from pywebgpu.tensor import tensor
 from pywebgpu.tensor.copies import empty_strided
+from pywebgpu.tensor.copies import strided as strided_view
 from pywebgpu.tensor.size import Size
 
 if TYPE_CHECKING:
@@ -36,6 +39,8 @@ LEGACY_PROTOCOL = 1001
 
 # What a program named as safe to make of a file, by its name there.
 allowed: dict[str, object] = share("safe globals", {})
+default_order = b"little"  # of archives that do not say which; see torch.serialization.set_default_load_endianness
+CODES = strided.CODES
 META = "meta"  # the device of tensors without values, of which a file has no bytes
 MAX_OVERLAP = 16  # Views may overlap; a small file must not become tensors without end by views of one storage.
 STORAGES = {
@@ -67,6 +72,13 @@ class Storage(NamedTuple):
         return self.n_items * (1 if self.dtype is None else self.dtype.itemsize)
 
 
+class Sparse(NamedTuple):
+    """A sparse tensor of the file: the name of its layout, and its parts."""
+
+    layout: str
+    parts: tuple[Any, ...]
+
+
 class Record(NamedTuple):
     """A tensor of the file."""
 
@@ -74,6 +86,10 @@ class Record(NamedTuple):
     dtype: dtypes.DType
     view: strided.View
     requires_grad: bool
+
+    def shows_all(self) -> bool:
+        """Whether each element of the storage is one of the tensor's."""
+        return self.view.offset == 0 and self.view.n_items() * self.dtype.itemsize == self.storage.n_bytes
 
 
 def load(file: BinaryIO, place: Place | DeviceLike = None) -> Any:
@@ -111,16 +127,27 @@ def opened(file: BinaryIO, size: int) -> tuple[bytes, Callable[[Storage], bytes]
     root = roots[0]
     if f"{root}constants.pkl" in names:
         raise TorchFileError("the archive holds a TorchScript program, not tensors; save its state_dict() instead")
-    if f"{root}byteorder" in names and _member(archive, f"{root}byteorder", size).strip() != b"little":
-        raise TorchFileError("the archive was written on a big-endian machine")
+    order = _member(archive, f"{root}byteorder", size).strip() if f"{root}byteorder" in names else default_order
 
     def read(storage: Storage) -> bytes:
         member = archive.NameToInfo.get(f"{root}data/{storage.key}")
         if member is None or member.file_size != storage.n_bytes:
             raise TorchFileError(f"the archive has no storage {storage.key} of {storage.n_bytes} bytes")
-        return _member(archive, member.filename, size)
+        return _in_order(_member(archive, member.filename, size), storage.dtype, order)
 
     return _member(archive, f"{root}data.pkl", size), read
+
+
+def _in_order(data: bytes, dtype: dtypes.DType | None, order: bytes) -> bytes:
+    """Elements with the little end first."""
+    if order == b"little" or dtype is None:
+        return data
+    width = (dtype.part or dtype).itemsize
+    if width == 1:
+        return data
+    words = array.array(CODES[width], data)
+    words.byteswap()
+    return words.tobytes()
 
 
 def _member(archive: zipfile.ZipFile, name: str, size: int) -> bytes:
@@ -211,6 +238,8 @@ class Builder:
         self.n_bytes = n_bytes  # that tensors may still take
         self.data: tuple[str, bytes] = ("", b"")  # Of the last storage: many tensors may be views of one.
         self.made: dict[Record, tensor.Tensor] = {}
+        self.wholes: dict[str, tensor.Tensor] = {}  # for each storage a tensor that shows all of it
+        self.storages: dict[Storage, Any] = {}
         self.known: dict[int, Any] = {}
 
     def build(self, node: object) -> object:
@@ -218,11 +247,15 @@ class Builder:
             return self.known[id(node)]
         built: Any
         match node:
-            case None | bool() | int() | float() | str() | bytes() | devices.device():
+            case None | bool() | int() | float() | complex() | str() | bytes() | bytearray() | devices.device():
                 return node
             case StandIn(value=value) if value is not None:
                 return value
-            case StandIn() | Storage():
+            case Storage():
+                return self.storage(node)
+            case Sparse():
+                built = sparse(node.layout, tuple(self.build(part) for part in node.parts))
+            case StandIn():
                 raise TorchFileError(f"the file holds a {node[0]}, which is no tensor, container, number or string")
             case Record():
                 built = self.tensor(node)
@@ -241,21 +274,89 @@ class Builder:
         if key.storage.key == META and key not in self.made:
             self.made[key] = empty_strided(record.view.shape, record.view.strides, dtype=record.dtype, device=META)
         if key not in self.made:
-            self.n_bytes -= record.view.n_items() * record.dtype.itemsize
-            if self.n_bytes < 0:
-                raise TorchFileError(f"the file has tensors of more than {MAX_OVERLAP} times its size")
-            if self.data[0] != record.storage.key:
-                self.data = (record.storage.key, self.read(record.storage))
-            self.made[key] = strided.read(self.data[1], record.dtype, record.view, self.place(record.storage.location))
-        shared: tensor.Tensor = self.made[key].detach()
-        return shared.requires_grad_(record.requires_grad)
+            shared = self.wholes.get(key.storage.key)
+            if shared is None and not key.shows_all():
+                shared = self.whole(key.storage)
+            if shared is not None and _storages().can_show(shared, key.dtype):
+                flat = _storages().UntypedStorage._of(shared)._as_tensor(key.dtype)
+                self.made[key] = strided_view(flat, key.view.shape, key.view.strides, key.view.offset)
+            else:
+                self.made[key] = self.read_view(key.storage, key.dtype, key.view)
+                self.wholes.setdefault(key.storage.key, self.made[key])
+        alias: tensor.Tensor = self.made[key].detach()
+        return alias.requires_grad_(record.requires_grad)
+
+    def read_view(self, storage: Storage, dtype: dtypes.DType, view: strided.View) -> Any:
+        """A tensor of memory of its own."""
+        self.n_bytes -= view.n_items() * dtype.itemsize
+        if self.n_bytes < 0:
+            raise TorchFileError(f"the file has tensors of more than {MAX_OVERLAP} times its size")
+        if self.data[0] != storage.key:
+            self.data = (storage.key, self.read(storage))
+        return strided.read(self.data[1], dtype, view, self.place(storage.location))
+
+    def whole(self, storage: Storage) -> Any:
+        """A tensor that shows all of a storage."""
+        if storage.key not in self.wholes:
+            view = strided.View(0, (storage.n_items,), (1,))
+            self.wholes[storage.key] = self.read_view(storage, storage.dtype or dtypes.uint8, view)
+        return self.wholes[storage.key]
+
+    def storage(self, storage: Storage) -> Any:
+        """The storage itself, as programs keep it: the memory of the tensors that show it."""
+        if storage not in self.storages:
+            untyped = _storages().UntypedStorage._of(self.whole(storage))
+            typed = _storages().TypedStorage
+            self.storages[storage] = (
+                untyped if storage.dtype is None else typed(wrap_storage=untyped, dtype=storage.dtype)
+            )
+        return self.storages[storage]
+
+
+def _storages() -> Any:
+    return import_module("pywebgpu.tensor.storages")
+
+
+def sparse(layout: str, parts: tuple[Any, ...]) -> Any:
+    """A sparse tensor of its parts: indices, values, a size, and of coordinates whether each is there once.
+
+    Raises: ShapeError where they do not fit.
+    """
+    try:
+        if layout == "torch.sparse_coo":
+            indices, values, size, *rest = parts
+            made = import_module("pywebgpu.sparse").sparse_coo_tensor
+            return made(indices, values, size, check_invariants=True, is_coalesced=bool(rest and rest[0]))
+        compressed = import_module("pywebgpu.sparse.compressed")
+        kind = compressed.BY_NAME[layout.rpartition("_")[2]]
+        return compressed.sparse_compressed_tensor(*parts, layout=kind, check_invariants=True)
+    except RuntimeError as error:
+        raise errors.ShapeError(f"the file has a sparse tensor of parts that do not fit: {error}") from None
+
+
+def sparse_record(layout: Any, parts: Any) -> Sparse:
+    """torch._utils._rebuild_sparse_tensor."""
+    name = layout if type(layout) is str else str(getattr(layout, "value", layout))
+    if name not in LAYOUTS or type(parts) is not tuple or not 3 <= len(parts) <= 4:
+        raise TorchFileError("the file has a sparse tensor of an unknown layout")
+    return Sparse(name, parts)
+
+
+LAYOUTS = tuple(f"torch.sparse_{name}" for name in ("coo", "csr", "csc", "bsr", "bsc"))
+
+
+def layout_name(name: Any) -> str:
+    """torch.serialization._get_layout: here the name stands for the layout until the tensor is made."""
+    if name not in LAYOUTS:
+        raise TorchFileError(f"the file has a tensor of the layout {documents.shown(name)}")
+    return str(name)
 
 
 def record(storage: Any, offset: Any, shape: Any, strides: Any, requires_grad: Any = False, *rest: Any) -> Record:
     """torch._utils._rebuild_tensor, _v2 and _v3; what else these are given (hooks, metadata) is not read."""
     if type(storage) is not Storage:
         raise TorchFileError("the file has a tensor without a storage")
-    stated = rest[1].value if len(rest) > 1 and type(rest[1]) is StandIn else None
+    stated = getattr(rest[1], "value", rest[1]) if len(rest) > 1 else None
     dtype = storage.dtype or stated
     if not isinstance(dtype, dtypes.DType):
         raise TorchFileError("the file has a tensor of a dtype that is not known here")
@@ -350,6 +451,12 @@ def _encoded(text: object, coding: object = "latin1") -> bytes:
     return text.encode("latin1")
 
 
+def _complex(real: object = 0.0, imag: object = 0.0) -> complex:
+    if type(real) is not float or type(imag) is not float:
+        raise TorchFileError("the file has a complex number of what are no numbers")
+    return complex(real, imag)
+
+
 def _names() -> dict[str, StandIn]:
     """Every name that a file may use."""
     calls: dict[str, Callable[..., Any]] = {
@@ -364,6 +471,8 @@ def _names() -> dict[str, StandIn]:
         "torch._utils._rebuild_meta_tensor_no_storage": meta_record,
         "torch._utils._rebuild_parameter": _parameter,
         "torch._utils._rebuild_parameter_with_state": _parameter,
+        "torch._utils._rebuild_sparse_tensor": sparse_record,
+        "torch.serialization._get_layout": layout_name,
         "torch._tensor._rebuild_from_type_v2": _of_type,
         "_codecs.encode": _encoded,
     }
@@ -374,6 +483,8 @@ def _names() -> dict[str, StandIn]:
             f"{module}.dict": lambda: {},
             f"{module}.list": lambda items=(): list(_items(items)),
             f"{module}.bytes": lambda: b"",
+            f"{module}.complex": _complex,
+            f"{module}.bytearray": lambda data=b"", coding="latin1": bytearray(_encoded(data) if data else b""),
         }
     inert = ["torch.Tensor", "torch.nn.parameter.Parameter", "torch.storage.UntypedStorage", "torch.UntypedStorage"]
     inert += ["builtins.int", "__builtin__.int"]  # what a defaultdict counts with

@@ -55,6 +55,8 @@ def tensor(
         raise TypeError(f"tensor(): argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
     dtypes.check_held(dtype)
     result: Tensor
+    if not isinstance(data, TensorBase) and hasattr(data, "_as_tensor"):  # A storage: its bytes are elements.
+        data = data._as_tensor(dtype)
     if isinstance(data, TensorBase):
         result = data.detach().clone()
         result = result.to(device=device or data.device, dtype=dtype or data.dtype)

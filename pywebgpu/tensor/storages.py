@@ -442,6 +442,11 @@ def data_ptr(tensor: Tensor) -> Any:
     return begin + host_memory.distance(tensor) if begin else 0
 
 
+def can_show(tensor: Tensor, dtype: DType) -> bool:
+    """Whether a tensor of a dtype can show the memory of another one."""
+    return tensor.dtype is dtype or host_memory.can_share(tensor._storage.device)
+
+
 def untyped_storage(tensor: Tensor) -> UntypedStorage:
     """The bytes of the memory that a tensor shows."""
     return UntypedStorage._of(tensor)

@@ -78,6 +78,12 @@ def _rebuild_tensor(storage: Any, storage_offset: int, size: Sequence[int], stri
     raise NotImplementedError("torch._utils._rebuild_tensor: a typed storage is not here: use torch.load")
 
 
+def _rebuild_sparse_tensor(layout: object, data: tuple[Any, ...]) -> Tensor:
+    """A sparse tensor of a layout and its parts. Raises RuntimeError where they do not fit."""
+    sparse: Tensor = importlib.import_module("pywebgpu.io.torchfile").sparse(str(layout), data)
+    return sparse
+
+
 def _rebuild_parameter(data: Tensor, requires_grad: bool, backward_hooks: object) -> Parameter:
     """A parameter of data, as files have it."""
     return Parameter(data, requires_grad)

@@ -150,12 +150,11 @@ def get_default_load_endianness() -> LoadEndianness | None:
 
 
 def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
-    """Takes None, NATIVE and LITTLE. Raises NotImplementedError for BIG."""
+    """The order of bytes in archives that do not say theirs."""
     if endianness is not None and not isinstance(endianness, LoadEndianness):
         raise TypeError("Invalid argument type in function set_default_load_endianness")
-    if endianness is LoadEndianness.BIG:
-        raise NotImplementedError("files with the big end first are not read: save them again on another machine")
     _settings["endianness"] = endianness
+    torchfile.default_order = b"big" if endianness is LoadEndianness.BIG else b"little"
 
 
 def check_module_version_greater_or_equal(

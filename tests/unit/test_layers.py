@@ -81,6 +81,7 @@ UPWARD = {
     ("tensor", "signal"): METHOD,
     ("tensor", "sparse"): METHOD,
     ("tensor", "special"): METHOD,
+    ("io", "sparse"): "sparse tensors of a file",
     ("tensor", "utils"): "exchange of memory by DLPack",
     ("tensor", "display"): "how a notebook shows a value",
     ("nn", "utils"): "torch.utils.swap_tensors",

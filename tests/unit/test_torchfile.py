@@ -13,9 +13,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
+import pywebgpu
 from pywebgpu import dtypes
 from pywebgpu.io import safetensors, state, torchfile
 from pywebgpu.tensor import tensor
@@ -144,20 +146,58 @@ CODE: dict[str, Callable[[], Any]] = {
     "a fraction": lambda: fractions.Fraction(1, 2),
     "a function": lambda: math.sin,
     "a class": lambda: collections.OrderedDict,
-    "a sparse tensor": lambda: torch.eye(2).to_sparse(),
     "a tensor of 4-bit floats": lambda: torch.zeros(2, dtype=torch.uint8).view(torch.float4_e2m1fn_x2),
-    "a complex number": lambda: 1j,
-    "a storage": lambda: torch.ones(2).untyped_storage(),
 }
 
 
 @pytest.mark.parametrize("new", FORMATS.values(), ids=FORMATS)
 @pytest.mark.parametrize("name", CODE)
 def test_all_else_is_refused(name: str, new: bool) -> None:
-    if name == "a storage" and not new:
-        pytest.skip("torch writes untyped storages into archives only")
     with pytest.raises(torchfile.TorchFileError):
         torchfile.load(written(CODE[name](), new))
+
+
+LAYOUTS = {"sparse_coo": None, "sparse_csr": None, "sparse_csc": None, "sparse_bsr": (1, 2), "sparse_bsc": (2, 1)}
+
+
+@pytest.mark.parametrize("weights_only", [True, False])
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.filterwarnings("ignore:Sparse")
+def test_sparse_tensors_go_both_ways(layout: str, weights_only: bool) -> None:
+    dense = [[0.0, 1.0], [2.0, 0.0], [0.0, 0.0], [0.0, 3.0]]
+    for writer, reader in ((torch, pywebgpu), (pywebgpu, torch)):
+        x = writer.tensor(dense, device="cpu").to_sparse(layout=getattr(writer, layout), blocksize=LAYOUTS[layout])
+        file = io.BytesIO()
+        writer.save([x], file)
+        file.seek(0)
+        (again,) = reader.load(file, "cpu", weights_only=weights_only)
+        assert (str(again.layout), again.to_dense().tolist()) == (str(x.layout), dense)
+
+
+@pytest.mark.parametrize("weights_only", [True, False])
+@pytest.mark.filterwarnings("ignore:TypedStorage")
+def test_storages_are_the_memory_of_the_tensors_beside_them(weights_only: bool) -> None:
+    for writer in (torch, pywebgpu):
+        x, file = writer.arange(4.0, device="cpu"), io.BytesIO()
+        writer.save([x[1:3], x.storage(), 1j], file)
+        file.seek(0)
+        part, storage, number = pywebgpu.load(file, "cpu", weights_only=weights_only)
+        part.fill_(7)
+        assert (storage.tolist(), number) == ([0.0, 7.0, 7.0, 3.0], 1j)
+
+
+def test_archives_of_machines_with_the_big_end_first_are_read() -> None:
+    plain = written({"w": torch.tensor([1.0, -2.5]), "c": torch.tensor([1 + 2j]), "n": torch.tensor([3, 4])}, True)
+    file = io.BytesIO()
+    with zipfile.ZipFile(plain) as found, zipfile.ZipFile(file, "w") as out:
+        for name in found.namelist():
+            data = found.read(name)
+            if "/data/" in name:
+                data = np.frombuffer(data, "<u4" if len(data) == 8 else "<u8").byteswap().tobytes()
+            out.writestr(name, b"big" if name.endswith("byteorder") else data)
+    file.seek(0)
+    values = torchfile.load(file, "cpu")
+    assert [values[name].tolist() for name in "wcn"] == [[1.0, -2.5], [1 + 2j], [3, 4]]
 
 
 def archive(pickled: bytes, compression: int = zipfile.ZIP_STORED, **files: bytes) -> io.BytesIO:
@@ -237,7 +277,6 @@ ARCHIVES: dict[str, Callable[[], io.BytesIO]] = {
     "no storage": lambda: archive(TENSOR),
     "a storage of another size": lambda: archive(TENSOR, **{"data/0": b"\0" * 4}),
     "a packed storage": lambda: archive(TENSOR, zipfile.ZIP_DEFLATED, **{"data/0": b"\0" * 8}),
-    "big-endian": lambda: archive(TENSOR, **{"data/0": b"\0" * 8, "byteorder": b"big"}),
     "a program": lambda: archive(TENSOR, **{"data/0": b"\0" * 8, "constants.pkl": b""}),
     "no pickle": lambda: io.BytesIO(b"PK\5\6" + b"\0" * 18),
     "half an archive": lambda: io.BytesIO(archive(TENSOR, **{"data/0": b"\0" * 8}).getvalue()[:60]),
@@ -285,12 +324,12 @@ def test_attributes_of_a_state_dict_are_left_out() -> None:
     assert not hasattr(torchfile.load(written(value), "cpu"), "_metadata")
 
 
-def test_views_of_one_storage_do_not_grow_without_end() -> None:
+def test_views_of_one_storage_share_its_memory() -> None:
     """Fifty views of nearly the whole storage would be fifty times the file."""
     base = torch.arange(1000.0)
-    assert len(torchfile.load(written([base[at:] for at in range(8)]), "cpu")) == 8
-    with pytest.raises(torchfile.TorchFileError, match="more than 16 times its size"):
-        torchfile.load(written([base[at:] for at in range(50)]), "cpu")
+    views = torchfile.load(written([base[at:] for at in range(50)]), "cpu")
+    assert len({view._storage for view in views}) == 1
+    assert [int(view[0]) for view in views] == list(range(50))
 
 
 @pytest.mark.parametrize("value", [-1, 0, 2**31, 2**62, 2**64 - 1], ids=str)
