@@ -88,7 +88,7 @@ class Server(ThreadingHTTPServer):
     """A thread a connection, of which at most REQUESTS are answered and WAITING wait for a request."""
 
     daemon_threads = True
-    request_queue_size = 128
+    request_queue_size = 1024  # A connection that finds no room here tries again after seconds.
 
     def __init__(self, *rest: Any) -> None:
         super().__init__(*rest)
