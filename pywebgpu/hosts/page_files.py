@@ -147,6 +147,7 @@ LATER = (
     "nn/embedding_bag.py",
     "nn/exchange.py",
     "nn/factory.py",
+    "nn/functional/channel_dropout.py",
     "nn/functional/filters.py",
     "nn/hooks.py",
     "nn/functional/fractional.py",

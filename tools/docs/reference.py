@@ -19,7 +19,7 @@ GROUPS = {
     "Products of matrices": "contraction einsum linalg factorization lu_factors products",
     "Shapes, views and copies": "functions movement reshaping view copies size layout base",
     "Choosing and sorting": "gather_scatter sorting index indexing",
-    "Layers and losses, as functions": "spatial activation rows loss margins sequences operators",
+    "Layers and losses, as functions": "spatial activation channel_dropout rows loss margins sequences operators",
     "Modes, devices, dtypes, compiling and files": "",
     "Written in place": "",
 }

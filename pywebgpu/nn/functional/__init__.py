@@ -8,8 +8,9 @@ from importlib import import_module as _import_module
 from pywebgpu.support.lazy import names as _names
 
 _NAMES = {
+    "channel_dropout": "dropout1d dropout2d dropout3d",
     "activation": (
-        "alpha_dropout celu celu_ dropout dropout1d dropout2d dropout3d elu elu_ feature_alpha_dropout gelu "
+        "alpha_dropout celu celu_ dropout elu elu_ feature_alpha_dropout gelu "
         "glu gumbel_softmax hardshrink hardsigmoid hardswish hardtanh hardtanh_ leaky_relu leaky_relu_ "
         "log_softmax logsigmoid mish prelu relu relu6 relu_ rrelu rrelu_ selu selu_ sigmoid silu softmax "
         "softmin softplus softshrink softsign tanh tanhshrink threshold threshold_"

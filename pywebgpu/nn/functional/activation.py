@@ -1,6 +1,5 @@
 """Activations, and the dropouts that follow them. `inplace=True` writes the result into the input, too."""
 
-import warnings as _warnings
 from collections.abc import Callable as _Callable
 from typing import Any as _Any
 
@@ -253,21 +252,6 @@ def dropout(input: _T, p: float = 0.5, training: bool = True, inplace: bool = Fa
     return _dropped(input, p, training, inplace, _activation.dropout)
 
 
-def dropout1d(input: _T, p: float = 0.5, training: bool = True, inplace: bool = False) -> _T:
-    """Dropout of whole channels of (n, c, l) or (c, l)."""
-    return _by_channel(input, p, training, inplace, rank=1)
-
-
-def dropout2d(input: _T, p: float = 0.5, training: bool = True, inplace: bool = False) -> _T:
-    """Dropout of whole channels of (n, c, h, w)."""
-    return _by_channel(input, p, training, inplace, rank=2)
-
-
-def dropout3d(input: _T, p: float = 0.5, training: bool = True, inplace: bool = False) -> _T:
-    """Dropout of whole channels of (n, c, d, h, w) or (c, d, h, w)."""
-    return _by_channel(input, p, training, inplace, rank=3)
-
-
 def alpha_dropout(input: _T, p: float = 0.5, training: bool = False, inplace: bool = False) -> _T:
     """Dropout that keeps mean and variance of what selu gives."""
     return _dropped(input, p, training, inplace, _activation.alpha_dropout)
@@ -276,21 +260,6 @@ def alpha_dropout(input: _T, p: float = 0.5, training: bool = False, inplace: bo
 def feature_alpha_dropout(input: _T, p: float = 0.5, training: bool = False, inplace: bool = False) -> _T:
     """alpha_dropout of whole channels."""
     return _dropped(input, p, training, inplace, _activation.alpha_dropout, channel_axis=1)
-
-
-_CHANNELS = "assuming that channel-wise 1D dropout behavior is desired: use dropout1d"
-
-
-def _by_channel(input: _T, p: float, training: bool, inplace: bool, *, rank: int) -> _T:
-    unbatched = input.ndim == rank + 1 and rank != 2  # torch takes (n, c, l) for two axes as a batch.
-    name, is_misfit = f"dropout{rank}d", input.ndim not in (rank + 1, rank + 2)
-    if is_misfit and rank == 1:
-        raise RuntimeError(f"{name}: Expected 2D or 3D input, but received a {input.ndim}D input")
-    if is_misfit or (rank == 2 and input.ndim == 3):
-        what = "which is deprecated: use dropout" if is_misfit else _CHANNELS
-        _warnings.warn(f"{name}: Received a {input.ndim}-D input to {name}, {what}.", stacklevel=3)
-    axis = 0 if unbatched else 1
-    return _dropped(input, p, training, inplace, _activation.feature_dropout, channel_axis=axis)
 
 
 def _dropped(input: _T, p: float, training: bool, inplace: bool, function: _Callable[..., _Any], **options: _Any) -> _T:
