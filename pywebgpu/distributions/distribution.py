@@ -136,8 +136,12 @@ class Distribution:
         return torch.Size((*tuple(sample_shape), *self._batch_shape, *self._event_shape))
 
     def expand(self, batch_shape: Sizes, _instance: Distribution | None = None) -> Self:
-        """The same distribution with its parameters grown to a batch's shape."""
-        expanded = type(self).__new__(type(self))
+        """The same distribution with its parameters grown to a batch's shape.
+
+        _instance: what a subclass made already; the attributes that it has stay.
+        """
+        expanded = self.__new__(type(self)) if _instance is None else _instance
+        known = dict(expanded.__dict__)
         expanded.__dict__.update(self.__dict__)
         shape = tuple(batch_shape)
         for name, value in self.__dict__.items():
@@ -147,7 +151,17 @@ class Distribution:
             elif isinstance(value, Distribution):
                 expanded.__dict__[name] = value.expand(shape)
         expanded._batch_shape = torch.Size(shape)
-        return expanded
+        expanded.__dict__.update(known)
+        return expanded  # type: ignore[return-value]
+
+    def _get_checked_instance(self, cls: type, _instance: Distribution | None = None) -> Distribution:
+        """What `expand` of a class fills. Raises NotImplementedError where a subclass made it otherwise."""
+        if _instance is None and type(self).__init__ != cls.__init__:  # type: ignore[misc]
+            raise NotImplementedError(
+                f"Subclass {type(self).__name__} of {cls.__name__} that defines a custom __init__ method must also "
+                "define a custom .expand() method."
+            )
+        return self.__new__(type(self)) if _instance is None else _instance
 
     def sample(self, sample_shape: Sizes = ()) -> Tensor:
         """Draws without a gradient."""

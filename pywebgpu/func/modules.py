@@ -36,6 +36,15 @@ def functional_call(
         return module(*(() if args is None else args if isinstance(args, tuple) else (args,)), **(kwargs or {}))
 
 
+@contextmanager
+def reparametrize_module(
+    module: Module, parameters_and_buffers: Named, tie_weights: bool = False, strict: bool = False, **options: Any
+) -> Iterator[None]:
+    """Inside the block a module has other tensors in place of some parameters and buffers, by name."""
+    with _swapped(module, _known(module, parameters_and_buffers, strict=strict), tie_weights=tie_weights):
+        yield
+
+
 def _known(module: Module, replaced: Named, *, strict: bool) -> Named:
     """What the module has of the given tensors; it has, and is given, all of them where that is strict."""
     known = {name for name, _ in _slots(module)}

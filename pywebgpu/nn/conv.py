@@ -24,7 +24,7 @@ def sizes(value: Sizes, rank: int) -> tuple[int, ...]:
     return (value,) * rank if isinstance(value, int) else tuple(value)
 
 
-class _Convolution(Module):
+class _ConvNd(Module):
     """What all convolutions hold."""
 
     rank: int
@@ -122,7 +122,7 @@ class _Convolution(Module):
         return text
 
 
-class _Conv(_Convolution):
+class _Conv(_ConvNd):
     def __init__(
         self,
         in_channels: int,
@@ -160,7 +160,7 @@ class Conv3d(_Conv):
     rank = 3
 
 
-class _ConvTranspose(_Convolution):
+class _ConvTransposeNd(_ConvNd):
     transposed = True
 
     def __init__(
@@ -210,19 +210,19 @@ class _ConvTranspose(_Convolution):
         return tuple(out)
 
 
-class ConvTranspose1d(_ConvTranspose):
+class ConvTranspose1d(_ConvTransposeNd):
     """The gradient of Conv1d as a layer. Shapes: (n, in_channels, l) -> (n, out_channels, positions)."""
 
     rank = 1
 
 
-class ConvTranspose2d(_ConvTranspose):
+class ConvTranspose2d(_ConvTransposeNd):
     """The gradient of Conv2d as a layer. Shapes: (n, in_channels, h, w) -> (n, out_channels, *positions)."""
 
     rank = 2
 
 
-class ConvTranspose3d(_ConvTranspose):
+class ConvTranspose3d(_ConvTransposeNd):
     """The gradient of Conv3d as a layer. Shapes: (n, in_channels, d, h, w) -> (n, out_channels, *positions)."""
 
     rank = 3

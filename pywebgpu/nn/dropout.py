@@ -7,7 +7,7 @@ from pywebgpu.nn.module import Module
 from pywebgpu.tensor.tensor import Tensor
 
 
-class _Dropout(Module):
+class _DropoutNd(Module):
     function: Callable[..., Tensor]
 
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
@@ -23,37 +23,37 @@ class _Dropout(Module):
         return f"p={self.p}, inplace={self.inplace}"
 
 
-class Dropout(_Dropout):
+class Dropout(_DropoutNd):
     """Each element is 0 with probability p, and else divided by 1 - p."""
 
     function = staticmethod(functional.dropout)
 
 
-class Dropout1d(_Dropout):
+class Dropout1d(_DropoutNd):
     """Dropout of whole channels of (n, c, l) or (c, l)."""
 
     function = staticmethod(functional.dropout1d)
 
 
-class Dropout2d(_Dropout):
+class Dropout2d(_DropoutNd):
     """Dropout of whole channels of (n, c, h, w)."""
 
     function = staticmethod(functional.dropout2d)
 
 
-class Dropout3d(_Dropout):
+class Dropout3d(_DropoutNd):
     """Dropout of whole channels of (n, c, d, h, w) or (c, d, h, w)."""
 
     function = staticmethod(functional.dropout3d)
 
 
-class AlphaDropout(_Dropout):
+class AlphaDropout(_DropoutNd):
     """Dropout that keeps mean and variance of what SELU gives."""
 
     function = staticmethod(functional.alpha_dropout)
 
 
-class FeatureAlphaDropout(_Dropout):
+class FeatureAlphaDropout(_DropoutNd):
     """AlphaDropout of whole channels."""
 
     function = staticmethod(functional.feature_alpha_dropout)

@@ -13,6 +13,7 @@ from pywebgpu.dtypes import DType, Kind
 from pywebgpu.ir.graph import thread_state, used
 from pywebgpu.nn.parameter import conversion
 from pywebgpu.nn.state import EXTRA, StateDict
+from pywebgpu.nn.state import _IncompatibleKeys as _IncompatibleKeys
 from pywebgpu.nn.tree import CALL_HOOKS, HOOKS, registering
 from pywebgpu.step_capture import function
 from pywebgpu.step_capture.capture import capture_state, share

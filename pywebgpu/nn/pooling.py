@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pywebgpu.tensor.types import Sizes
 
 
-class _MaxPool(Module):
+class _MaxPoolNd(Module):
     rank: int
 
     def __init__(
@@ -48,19 +48,19 @@ class _MaxPool(Module):
         )
 
 
-class MaxPool1d(_MaxPool):
+class MaxPool1d(_MaxPoolNd):
     """The largest element of each window of the last axis."""
 
     rank = 1
 
 
-class MaxPool2d(_MaxPool):
+class MaxPool2d(_MaxPoolNd):
     """The largest element of each window of the last two axes."""
 
     rank = 2
 
 
-class MaxPool3d(_MaxPool):
+class MaxPool3d(_MaxPoolNd):
     """The largest element of each window of the last three axes."""
 
     rank = 3
@@ -91,7 +91,7 @@ class AvgPool1d(Module):
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
-class _AvgPool(Module):
+class _AvgPoolNd(Module):
     rank: int
 
     def __init__(
@@ -126,19 +126,19 @@ class _AvgPool(Module):
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
-class AvgPool2d(_AvgPool):
+class AvgPool2d(_AvgPoolNd):
     """The mean of each window of the last two axes."""
 
     rank = 2
 
 
-class AvgPool3d(_AvgPool):
+class AvgPool3d(_AvgPoolNd):
     """The mean of each window of the last three axes."""
 
     rank = 3
 
 
-class _LPPool(Module):
+class _LPPoolNd(Module):
     rank: int
 
     def __init__(
@@ -159,19 +159,19 @@ class _LPPool(Module):
         )
 
 
-class LPPool1d(_LPPool):
+class LPPool1d(_LPPoolNd):
     """(sum of x^p)^(1/p) over each window of the last axis."""
 
     rank = 1
 
 
-class LPPool2d(_LPPool):
+class LPPool2d(_LPPoolNd):
     """(sum of x^p)^(1/p) over each window of the last two axes."""
 
     rank = 2
 
 
-class LPPool3d(_LPPool):
+class LPPool3d(_LPPoolNd):
     """(sum of x^p)^(1/p) over each window of the last three axes."""
 
     rank = 3
@@ -244,7 +244,7 @@ def _single(value: Sizes) -> tuple[int, ...]:
     return (value,) if isinstance(value, int) else tuple(value)
 
 
-class _MaxUnpool(Module):
+class _MaxUnpoolNd(Module):
     rank: int
 
     def __init__(self, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0) -> None:
@@ -263,19 +263,19 @@ class _MaxUnpool(Module):
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
-class MaxUnpool1d(_MaxUnpool):
+class MaxUnpool1d(_MaxUnpoolNd):
     """Zeros, with each maximum where MaxPool1d found it."""
 
     rank = 1
 
 
-class MaxUnpool2d(_MaxUnpool):
+class MaxUnpool2d(_MaxUnpoolNd):
     """Zeros, with each maximum where MaxPool2d found it."""
 
     rank = 2
 
 
-class MaxUnpool3d(_MaxUnpool):
+class MaxUnpool3d(_MaxUnpoolNd):
     """Zeros, with each maximum where MaxPool3d found it."""
 
     rank = 3

@@ -18,7 +18,7 @@ from pywebgpu.tensor.tensor import Tensor
 EXTRA = "_extra_state"
 
 
-class IncompatibleKeys(NamedTuple):
+class _IncompatibleKeys(NamedTuple):
     """What load_state_dict did not find, and what it found and did not know."""
 
     missing_keys: list[str]
@@ -126,7 +126,7 @@ class StateDict(ModuleTree):
 
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
-    ) -> IncompatibleKeys:
+    ) -> _IncompatibleKeys:
         """Copies the tensors of `state_dict` into this module's; with `assign` takes them as they are.
 
         Raises: RuntimeError that lists every tensor of another shape and, when `strict`, every missing and unexpected
@@ -147,7 +147,7 @@ class StateDict(ModuleTree):
                 errors.insert(0, f"Missing key(s) in state_dict: {_quoted(missing)}. ")
         if errors:
             raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(errors))
-        return IncompatibleKeys(missing, unexpected)
+        return _IncompatibleKeys(missing, unexpected)
 
     def _load_state_below(
         self,
@@ -170,7 +170,7 @@ class StateDict(ModuleTree):
                     state, f"{prefix}{name}.", metadata, strict, assign, missing, unexpected, errors
                 )
         for hook in self._hooks_of_kind("_load_state_dict_post_hooks"):
-            hook(self, IncompatibleKeys(missing, unexpected))
+            hook(self, _IncompatibleKeys(missing, unexpected))
 
     def _load_from_state_dict(
         self,

@@ -28,11 +28,16 @@ if TYPE_CHECKING:
 
 
 class ProfilerActivity(Enum):
-    """What is recorded. WEBGPU is whatever device computes; CUDA is another name for it, for programs that say so."""
+    """What is recorded. WEBGPU is whatever device computes; The others are names of
+    it, for programs that say so."""
 
     CPU = 0
     WEBGPU = 1
     CUDA = 1
+    XPU = 1
+    MTIA = 1
+    HPU = 1
+    PrivateUse1 = 1
 
 
 class ProfilerAction(Enum):

@@ -71,7 +71,7 @@ def _repeated(value: Any, count: int, name: str) -> Sequence[Any]:
 def _function(name: str) -> Callable[..., Any]:
     """The function of one tensor."""
     stem = name.rstrip("_")
-    own: Any = getattr(import_module("pywebgpu"), name, None) if name == stem else getattr(Tensor, name)
+    own: Any = getattr(import_module("pywebgpu") if name == stem else Tensor, name, None)
     match stem:
         case "addcdiv" | "addcmul":
             return lambda self, first, second, value=1, **options: own(
@@ -79,8 +79,7 @@ def _function(name: str) -> Callable[..., Any]:
             )
         case "maximum" | "minimum":  # of numbers as well
             limit = "clamp_min" if stem == "maximum" else "clamp_max"
-            by_number = getattr(Tensor, limit + name.removeprefix(stem))
-            return lambda self, other: (own if isinstance(other, Tensor) else by_number)(self, other)
+            return getattr(Tensor, limit + name.removeprefix(stem))  # type: ignore[no-any-return]
         case "norm":
             norm = import_module("pywebgpu.linalg").vector_norm
             return lambda self, ord=2, dtype=None: norm(self, ord, dtype=dtype)
@@ -88,3 +87,21 @@ def _function(name: str) -> Callable[..., Any]:
             return lambda self, ord=2, dtype=None: (self if dtype is None else self.to(dtype)).abs().pow(ord).sum()
     assert own is not None, name
     return own  # type: ignore[no-any-return]
+
+
+Indexed = tuple[list[list["Tensor | None"]], list[int]]
+
+
+def _group_tensors_by_device_and_dtype(
+    tensorlistlist: Sequence[Sequence[Tensor | None]], with_indices: bool = False
+) -> dict[tuple[Any, Any], Indexed]:
+    """Rows of lists of tensors, by device and dtype of the first list's: the lists of each, and their positions."""
+    groups: dict[tuple[Any, Any], Indexed] = {}
+    for position, row in enumerate(zip(*tensorlistlist, strict=True)):
+        first = next(tensor for tensor in row if tensor is not None)
+        lists, positions = groups.setdefault((first.device, first.dtype), ([[] for _ in row], []))
+        for tensors, tensor in zip(lists, row, strict=True):
+            tensors.append(tensor)
+        if with_indices:
+            positions.append(position)
+    return groups

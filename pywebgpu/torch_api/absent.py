@@ -297,6 +297,7 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
 ELSEWHERE = (
     ("compiler", "torch_api.stances", "set_stance"),
     ("nn", "nn.factory", "factory_kwargs"),
+    ("utils._foreach_utils", "torch_api._foreach", "_group_tensors_by_device_and_dtype"),
     ("nn.functional", "layer_operators", "conv_tbc native_channel_shuffle"),
     ("nn.functional", "tensor.tensor", "Tensor"),
     ("nn.init", "nn.older_init", "constant dirac eye kaiming_normal kaiming_uniform normal orthogonal sparse"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from typing import Any, cast
 
 from pywebgpu import linalg
 from pywebgpu.errors import ShapeError
@@ -45,6 +45,11 @@ def convolution(
     if transposed:
         return cast(Tensor, layer(input, weight, bias, stride, padding, output_padding, groups, dilation))
     return cast(Tensor, layer(input, weight, bias, stride, padding, dilation, groups))
+
+
+def _convolution(*args: Any) -> Tensor:
+    """convolution; what follows its nine arguments is about cuDNN."""
+    return convolution(*args[:9])
 
 
 def affine_grid_generator(theta: Tensor, size: Sequence[int], align_corners: bool) -> Tensor:

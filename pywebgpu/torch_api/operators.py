@@ -37,6 +37,26 @@ def get_device(input: Tensor) -> int:
     return input.get_device()
 
 
+def _shape_as_tensor(self: Tensor) -> Tensor:
+    """The sizes of a tensor's axes. Result: int64 of shape (self.dim(),) on the host."""
+    return create.tensor(list(self.shape), dtype=dtypes.int64, device="cpu")
+
+
+def _cast_Float(self: Tensor, non_blocking: bool = False) -> Tensor:
+    """float()."""
+    return self.float()
+
+
+def _cast_Int(self: Tensor, non_blocking: bool = False) -> Tensor:
+    """int()."""
+    return self.int()
+
+
+def _cast_Long(self: Tensor, non_blocking: bool = False) -> Tensor:
+    """long()."""
+    return self.long()
+
+
 @dispatch.public
 def _assert(condition: object, message: str) -> None:
     """As `assert`; graphs keep it."""

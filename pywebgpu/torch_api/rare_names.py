@@ -16,13 +16,14 @@ _HOMES = {
     "pywebgpu.distributions.sampling": "binomial poisson",
     "pywebgpu.func.batch": "vmap",
     "pywebgpu.torch_api.layer_operators": """
-        affine_grid_generator conv_tbc convolution gru_cell lstm_cell max_pool1d_with_indices native_channel_shuffle
-        norm_except_dim rnn_relu_cell rnn_tanh_cell
+        _convolution affine_grid_generator conv_tbc convolution gru_cell lstm_cell max_pool1d_with_indices
+        native_channel_shuffle norm_except_dim rnn_relu_cell rnn_tanh_cell
     """,
     "pywebgpu.linalg": "cholesky_inverse cholesky_solve det inverse logdet matrix_exp pinverse slogdet",
     "pywebgpu.linalg.lu_factors": "geqrf lu lu_solve lu_unpack orgqr ormqr pca_lowrank svd_lowrank triangular_solve",
     "pywebgpu.torch_api.operators": """
-        _assert _chunk_cat _native_batch_norm_legit _segment_reduce _unsafe_masked_index
+        _assert _cast_Float _cast_Int _cast_Long _shape_as_tensor
+        _chunk_cat _native_batch_norm_legit _segment_reduce _unsafe_masked_index
         _unsafe_masked_index_put_accumulate alpha_dropout_ dropout_ feature_alpha_dropout_ feature_dropout
         feature_dropout_ frobenius_norm get_device
         grid_sampler grid_sampler_2d grid_sampler_3d native_batch_norm native_dropout native_group_norm

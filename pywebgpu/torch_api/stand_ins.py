@@ -171,6 +171,10 @@ ANSWERS: dict[str, Any] = {
     **{f"_C._functorch.{name}": lambda tensor: False for name in ("is_batchedtensor", "is_gradtrackingtensor")},
     "_C._functorch.TransformType": enum.Enum("TransformType", "Torch Vmap Grad Jvp Functionalize"),
     "functorch.experimental.chunk_vmap": lambda *args, **options: _batch().chunk_vmap(*args, **options),
+    # Ranges of a profiler of NVIDIA's, which see nothing.
+    "cuda.nvtx.range": lambda msg, *args, **options: _Unchanged(),
+    **dict.fromkeys((f"cuda.nvtx.range_{end}" for end in ("start", "end", "push", "pop")), lambda *args: 0),
+    "cuda.nvtx.mark": lambda msg: None,
     "jit._recursive.ConcreteTypeStore": type("ConcreteTypeStore", (), {}),  # of TorchScript's compiler
     "jit._state._clear_class_state": lambda: None,
     "cuda.jiterator._create_jit_fn": lambda code_string, **options: _refusing("cuda.jiterator"),
@@ -182,6 +186,7 @@ ANSWERS: dict[str, Any] = {
     "autograd._profiler_enabled": lambda: False,
     "autograd._disable_profiler": lambda: None,
     "distributed.is_available": lambda: False,
+    "distributed.ReduceOp": enum.Enum("ReduceOp", "SUM AVG PRODUCT MIN MAX BAND BOR BXOR PREMUL_SUM"),
     "distributed.is_initialized": lambda: False,
     "distributed.rpc.api._require_initialized": lambda function: function,  # What it calls refuses.
     "distributed.is_torchelastic_launched": lambda: False,

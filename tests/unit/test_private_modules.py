@@ -212,7 +212,70 @@ def _older_orders(torch: Any) -> list[Any]:
         ]  # fmt: skip
 
 
-PROGRAMS = (_older_orders,
+def _bases(torch: Any) -> list[Any]:
+    """Classes that tools of models look layers up by."""
+    nn = torch.nn
+    layers = [
+        nn.Conv2d(1, 1, 1), nn.ConvTranspose1d(1, 1, 1), nn.MaxPool2d(2), nn.MaxUnpool2d(2), nn.AvgPool3d(2),
+        nn.LPPool2d(2, 2), nn.Dropout2d(), nn.BatchNorm1d(1), nn.InstanceNorm1d(1),
+    ]  # fmt: skip
+    bases = [
+        nn.modules.conv._ConvNd, nn.modules.conv._ConvTransposeNd, nn.modules.pooling._MaxPoolNd,
+        nn.modules.pooling._MaxUnpoolNd, nn.modules.pooling._AvgPoolNd, nn.modules.pooling._LPPoolNd,
+        nn.modules.dropout._DropoutNd, nn.modules.batchnorm._BatchNorm, nn.modules.batchnorm._NormBase,
+    ]  # fmt: skip
+    return [[isinstance(layer, base) for base in bases] for layer in layers]
+
+
+def _expanded_subclass(torch: Any) -> list[Any]:
+    class Shifted(torch.distributions.Normal):  # type: ignore[misc, name-defined]
+        def __init__(self, shift: Any) -> None:
+            self.shift = shift
+            super().__init__(shift, torch.ones_like(shift))
+
+        def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+            new = self._get_checked_instance(Shifted, _instance)
+            new.shift = self.shift + 1
+            return super().expand(batch_shape, new)
+
+    class Further(Shifted):
+        def __init__(self) -> None:
+            super().__init__(torch.zeros(1))
+
+    new = Shifted(torch.zeros(1)).expand((2,))
+    return [
+        type(new) is Shifted, new.shift, new.loc, list(new.batch_shape), new.log_prob(torch.ones(2)),
+        _error(NotImplementedError, Further().expand, (2,)),
+    ]  # fmt: skip
+
+
+def _names_of_libraries(torch: Any) -> list[Any]:
+    stateless = torch.nn.utils.stateless
+    layer, x = torch.nn.Linear(2, 2), torch.ones(1, 2)
+    with stateless._reparametrize_module(layer, {"weight": torch.eye(2) * 3, "bias": torch.zeros(2)}):
+        inside = layer(x)
+    foreach_utils = torch.utils._foreach_utils
+    groups = foreach_utils._group_tensors_by_device_and_dtype(
+        [[x, x.double(), x + 1], [None, x, None]], with_indices=True
+    )
+    a = [torch.ones(2), torch.ones(1) * 4]
+    torch._foreach_maximum_(a, 2.0)
+    torch._foreach_minimum_(a, [torch.ones(2), torch.ones(1) * 3])
+    with torch.cuda.nvtx.range("a part") if torch is pywebgpu else torch.no_grad():  # Theirs asks for CUDA.
+        pass
+    return [
+        inside, sorted((str(dtype), plain(parts)) for (_, dtype), parts in groups.items()), a,
+        torch._shape_as_tensor(x), torch._cast_Long(x), torch.profiler.ProfilerActivity.XPU is not None,
+        torch.ops.aten._convolution(
+            torch.ones(1, 1, 3), torch.ones(1, 1, 2), None, [1], [0], [1], False, [0], 1, False, False, True, True
+        ),
+        str(layer.load_state_dict({}, strict=False)), torch.utils.data.dataloader._collate_fn_t is not None,
+        [torch.distributed.ReduceOp.SUM is not None, torch.distributed.ReduceOp.MAX is not None],
+        torch.nn.modules.module._IncompatibleKeys([], ["x"]),
+    ]  # fmt: skip
+
+
+PROGRAMS = (_older_orders, _bases, _expanded_subclass, _names_of_libraries,
     _foreach, _foreach_refusals, _checks, _optimizer_hooks, _constraints, _batches, _trees, _others, _functorch,
     _higher_order_operators, _equal_calls,
 )  # fmt: skip

@@ -4,7 +4,7 @@ import copy
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from pywebgpu.nn.conv import _Convolution
+from pywebgpu.nn.conv import _ConvNd
 from pywebgpu.nn.linear import Linear
 from pywebgpu.nn.module import Module
 from pywebgpu.nn.norm import _BatchNorm
@@ -14,7 +14,7 @@ from pywebgpu.tensor.tensor import Tensor
 L = TypeVar("L", bound=Module)
 
 
-def fuse_conv_bn_eval(conv: _Convolution, bn: _BatchNorm, transpose: bool = False) -> _Convolution:
+def fuse_conv_bn_eval(conv: _ConvNd, bn: _BatchNorm, transpose: bool = False) -> _ConvNd:
     """A convolution that gives what `bn` gives of what `conv` gives; both are in evaluation mode."""
     if conv.training or bn.training:
         raise AssertionError("Fusion only for eval!")

@@ -1,5 +1,8 @@
 """The DataLoader under the name of PyTorch's module."""
 
+from collections.abc import Callable
+from typing import Any
+
 from pywebgpu.data.collate import default_collate as default_collate
 from pywebgpu.data.collate import default_convert as default_convert
 from pywebgpu.data.fetch import _BaseDataLoaderIter as _BaseDataLoaderIter
@@ -16,5 +19,8 @@ from pywebgpu.support.lazy import absent
 from pywebgpu.utils.data import _utils as _utils
 from pywebgpu.utils.data.dataset import Dataset as Dataset
 from pywebgpu.utils.data.dataset import IterableDataset as IterableDataset
+
+_collate_fn_t = Callable[[list[Any]], Any]
+_worker_init_fn_t = Callable[[int], None]
 
 __getattr__ = absent(__name__)
