@@ -97,12 +97,7 @@ def gradients(
     for root, seed in zip(roots, seeds, strict=True):
         _accumulate(grads, root, seed)
     asked = frozenset(wanted)
-    order = walk.history(roots, asked if inside else frozenset())
-    if ever.captured and capture_state.capture is not None and any(map(_is_from_outside, order)):
-        capture_state.capture.reason = "it goes backward through what was computed outside of it"
-    ends: Set[Node] = asked if inside else frozenset()
-    if asked and not inside:
-        order, ends = walk.towards(order, asked)
+    order, ends = _history(roots, asked, inside=inside)
     results: dict[Node, Node] = {}
     several = _Several(order)
     composite_gradient.walks.append(order)
@@ -129,6 +124,15 @@ def gradients(
     if not retain_graph:
         _free([node for node in order if node not in ends], everything=not inside and not asked, below=not inside)
     return [results.get(w) for w in wanted]
+
+
+def _history(roots: Sequence[Node], wanted: Set[Node], *, inside: bool) -> tuple[list[Node], Set[Node]]:
+    """The nodes of a walk, inputs before users, and those at which it ends."""
+    ends: Set[Node] = wanted if inside else frozenset()
+    order = walk.history(roots, ends)
+    if ever.captured and capture_state.capture is not None and any(map(_is_from_outside, order)):
+        capture_state.capture.reason = "it goes backward through what was computed outside of it"
+    return walk.towards(order, wanted) if wanted and not inside else (order, ends)
 
 
 def _is_from_outside(node: Node) -> bool:

@@ -93,7 +93,7 @@ class Guard(origin.Watcher[Storage, Program, Device]):
         mine = [candidate for candidate in self._candidates.values() if self._device(candidate.node) is device]
         for candidate in mine:
             del self._candidates[candidate.node]
-        if mine and device.name != "null":
+        if mine and device.computes:
             self._check = self._quietly(lambda: Check(device, mine, infinity=self.nans == "inf"))
 
     def span(self, span: Span) -> None:

@@ -127,9 +127,9 @@ def gradgradcheck(
     active = [index for index, x in enumerate(points) if isinstance(x, TensorBase) and x.requires_grad]
 
     def first(*arguments: Any) -> tuple[Tensor, ...]:
-        points = [
-            x.requires_grad_() if index in active and x.is_leaf else x for index, x in enumerate(arguments[:count])
-        ]
+        points = list(arguments[:count])
+        for index in active:
+            points[index] = points[index].requires_grad_() if points[index].is_leaf else points[index]
         with grad_mode.enable_grad():
             outputs = _differentiable(func(*points))
             wanted = [points[index] for index in active]

@@ -55,11 +55,7 @@ def main(arguments: Sequence[str]) -> int:
     finally:
         if sys.stderr.isatty():
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-    print(
-        json.dumps([asdict(measurement) for measurement in results], indent=2)
-        if options.json
-        else report.table(results)
-    )
+    print(json.dumps(list(map(asdict, results)), indent=2) if options.json else report.table(results))
     return 0
 
 

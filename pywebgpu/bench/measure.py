@@ -124,11 +124,9 @@ def prepare(workload: Workload, device: Device) -> tuple[Engine, Step]:
     """A workload built on a device, its weights and batch uploaded."""
     library = importlib.import_module("pywebgpu")
     features = device.target.features
-    is_gpu = bool(features.kind or features.family) and features.kind != "cpu"
+    is_gpu = bool(features.kind or features.family) and not features.is_cpu
     busy = products(library, device.name) if is_gpu else None
-    engine = Engine(
-        lambda: executor.submit(device), device.synchronize, device.name != "null", lambda: device.counters, busy
-    )
+    engine = Engine(lambda: executor.submit(device), device.synchronize, device.computes, lambda: device.counters, busy)
     step = workload.build(library, device.name)
     engine.submit()
     engine.wait()
@@ -212,7 +210,7 @@ def _counts(samples: list[Sample]) -> dict[str, Any]:
 
 def adapter(device: Device) -> str | None:
     """What computes, by name."""
-    if device.name == "cpu":
+    if device.is_host:
         return f"NumPy on {platform.processor() or platform.machine() or 'an unnamed processor'}"
     name: str | None = getattr(device, "adapter", None)
     return name

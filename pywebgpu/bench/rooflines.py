@@ -50,10 +50,10 @@ Made = tuple[str, Callable[[], object], int, int]  # a name, what runs it, and i
 def run(device_name: str) -> list[Kernel]:
     """All of them, in the order of the table."""
     device = devices.open_device(device_name)
-    if not device.target.wgsl or device.name == "null":
+    if not device.target.wgsl or not device.computes:
         raise ValueError(f"rooflines are those of a GPU's kernels, and device {device.name} has none")
     torch = importlib.import_module("pywebgpu")
-    busy = measure.products(torch, device.name) if device.target.features.kind != "cpu" else None
+    busy = measure.products(torch, device.name) if not device.target.features.is_cpu else None
     kernels = []
     for make in (*_moving(torch, device), *_scanning(torch, device), *_multiplying(torch, device)):
         name, step, nbytes, operations = make()
@@ -104,7 +104,7 @@ def _time(step: Callable[[], object], device: Device, busy: Callable[[], object]
 
 
 def _moving(torch: ModuleType, device: Device) -> list[Callable[[], Made]]:
-    size = SMALL if device.target.features.kind == "cpu" else LARGE
+    size = SMALL if device.target.features.is_cpu else LARGE
     width = 768
     rows = size // width  # A copy of fewer bytes is slower, too.
     compiled = torch.compile
@@ -172,13 +172,13 @@ def _scanning(torch: ModuleType, device: Device) -> list[Callable[[], Made]]:
 
         return scan
 
-    sizes = SMALL_SCANNED if device.target.features.kind == "cpu" else SCANNED
+    sizes = SMALL_SCANNED if device.target.features.is_cpu else SCANNED
     fitting = [size for size in sizes if 4 * size <= device.target.limits.buffer_bytes]
     return [made(name, size) for size in fitting for name in ("copy", "cumsum")]
 
 
 def _multiplying(torch: ModuleType, device: Device) -> list[Callable[[], Made]]:
-    is_small = device.target.features.kind == "cpu"
+    is_small = device.target.features.is_cpu
     side = SMALL_SIDE if is_small else SIDE
 
     def product(layout: str, dtype: DType) -> Callable[[], Made]:

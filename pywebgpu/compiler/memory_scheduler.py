@@ -66,53 +66,69 @@ def ordered(
     A group runs when all before it did: of those that can, the first one that frees more than it takes, else the first.
     inside: by id of a value, the one in whose buffer it lies.
     """
-    position = {group.number: index for index, group in enumerate(groups)}
-    memory = _Memory(groups, reads, kept)
-    children: dict[int, list[P]] = {}
-    for group in groups:
-        for number in group.parents:
-            children.setdefault(number, []).append(group)
-    missing = [len(group.parents) for group in groups]  # by position: groups that have to run before
-    ready: set[int] = set()  # the positions of groups that can run, and of those that free more than they take
-    freeing: set[int] = set()
-    order: list[P] = []
-
-    def offer(group: P) -> None:
-        index = position[group.number]
-        if not missing[index]:
-            ready.add(index)
-            if memory.growth(group) < 0:
-                freeing.add(index)
-
-    for group in groups:
-        offer(group)
-    begun: set[int] = set()  # ids of values in whose buffers others lie
-
-    def wholes(index: int) -> set[int]:
-        return {id(inside[id(node)][0]) for node in groups[index].outputs if id(node) in inside}
-
-    def first() -> int:
-        """Of those that can run. A buffer of many values is there from the first of them on: that one can wait."""
-        index = min(freeing or ready)
-        if wholes(index) <= begun:
-            return index
-        others = [index for index in freeing if wholes(index) <= begun]
-        if not others:
-            read = {id(node) for node in memory.inputs(groups[index])}
-            siblings = [index for index in ready if any(id(node) in read for node in memory.inputs(groups[index]))]
-            others = [index for index in siblings if wholes(index) <= begun]
-        return min(others, default=index)
-
+    ready = _Ready(groups, _Memory(groups, reads, kept), inside)
+    order = []
     while ready:
-        index = first()
-        begun |= wholes(index)
-        ready.remove(index)
-        freeing.discard(index)
-        order.append(groups[index])
-        for reader in memory.run(groups[index]):
-            offer(reader)
-        for child in children.get(groups[index].number, ()):
-            missing[position[child.number]] -= 1
-            offer(child)
+        order.append(ready.take())
     assert len(order) == len(groups), "the groups of a schedule have an order"
     return order
+
+
+class _Ready(Generic[P]):
+    """The groups that can run: all before them did."""
+
+    def __init__(self, groups: Sequence[P], memory: _Memory[P], inside: Mapping[int, tuple[Node, int]]) -> None:
+        self._groups, self._memory, self._inside = groups, memory, inside
+        self._position = {group.number: index for index, group in enumerate(groups)}
+        self._children: dict[int, list[P]] = {}
+        for group in groups:
+            for number in group.parents:
+                self._children.setdefault(number, []).append(group)
+        self._missing = [len(group.parents) for group in groups]  # by position: groups that have to run before
+        self._ready: set[int] = set()  # by position
+        self._freeing: set[int] = set()  # those that free more than they take
+        self._begun: set[int] = set()  # ids of values in whose buffers others lie
+        for group in groups:
+            self._offer(group)
+
+    def __bool__(self) -> bool:
+        return bool(self._ready)
+
+    def take(self) -> P:
+        """The group that runs next."""
+        index = self._first()
+        group = self._groups[index]
+        self._begun |= self._bases(index)
+        self._ready.remove(index)
+        self._freeing.discard(index)
+        for reader in self._memory.run(group):
+            self._offer(reader)
+        for child in self._children.get(group.number, ()):
+            self._missing[self._position[child.number]] -= 1
+            self._offer(child)
+        return group
+
+    def _offer(self, group: P) -> None:
+        index = self._position[group.number]
+        if not self._missing[index]:
+            self._ready.add(index)
+            if self._memory.growth(group) < 0:
+                self._freeing.add(index)
+
+    def _first(self) -> int:
+        """A buffer of many values is there from the first of them on: that one can wait."""
+        index = min(self._freeing or self._ready)
+        if self._bases(index) <= self._begun:
+            return index
+        others = [index for index in self._freeing if self._bases(index) <= self._begun]
+        if not others:
+            inputs = self._memory.inputs
+            read = {id(node) for node in inputs(self._groups[index])}
+            siblings = [other for other in self._ready if any(id(node) in read for node in inputs(self._groups[other]))]
+            others = [other for other in siblings if self._bases(other) <= self._begun]
+        return min(others, default=index)
+
+    def _bases(self, index: int) -> set[int]:
+        """Ids of the values in whose buffers a group's outputs lie."""
+        inside = self._inside
+        return {id(inside[id(node)][0]) for node in self._groups[index].outputs if id(node) in inside}

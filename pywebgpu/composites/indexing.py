@@ -177,6 +177,19 @@ def index_fill(x: Node, dim: int, index: Node, value: Node | Number) -> Node:
     return arithmetic.where(mask, scalar(value, x), x)
 
 
+def _check_source(name: str, shape: Shape, source: Shape, axis: int, count: int) -> None:
+    if len(source) <= axis or source[axis] != count:
+        raise RangeError(
+            f"{name}(): Number of indices ({count}) should be equal to source.size(dim): for dim: {axis}, "
+            f"source {list(source)}"
+        )
+    if source != (*shape[:axis], count, *shape[axis + 1 :]):
+        raise RangeError(
+            "source tensor shape must match self tensor shape, excluding the specified dimension. "
+            f"Got self.shape = {list(shape)} source.shape = {list(source)}"
+        )
+
+
 def _onto_rows(name: str, x: Node, dim: int, index: Node, source: Node, how: str, *, include_self: bool = True) -> Node:
     axis = shapes.axis(dim, len(x.spec.shape))
     require_index(name, index)
@@ -199,17 +212,7 @@ def _onto_rows(name: str, x: Node, dim: int, index: Node, source: Node, how: str
                 f"Got self.shape = {list(x.spec.shape)} source.shape = []"
             )
         source = shaped(source, (1,) * len(x.spec.shape))
-    if len(source.spec.shape) <= axis or source.spec.shape[axis] != count:
-        raise RangeError(
-            f"{name}(): Number of indices ({count}) should be equal to source.size(dim): for dim: {axis}, "
-            f"source {list(source.spec.shape)}"
-        )
-    expected = (*x.spec.shape[:axis], count, *x.spec.shape[axis + 1 :])
-    if source.spec.shape != expected:
-        raise RangeError(
-            "source tensor shape must match self tensor shape, excluding the specified dimension. "
-            f"Got self.shape = {list(x.spec.shape)} source.shape = {list(source.spec.shape)}"
-        )
+    _check_source(name, x.spec.shape, source.spec.shape, axis, count)
     if name == "index_copy_" and index.spec.dtype is not dtypes.int64:
         raise DTypeError(f"index_copy_(): Expected a long tensor for index, but got {index.spec.dtype.title}")
     positions = bounds.checked(shaped(index, (count,)), x.spec.shape[axis], axis, wrap=False)

@@ -80,6 +80,17 @@ def _repeated(edge: Node, axis: int, count: int) -> Node:
 LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3}
 
 
+def _check_mode(mode: str, rank: int, *, of_bytes: bool) -> None:
+    if mode in LINEAR and LINEAR[mode] != rank:
+        raise NotImplementedError(f"Got {rank + 2}D input, but {mode} mode needs {LINEAR[mode] + 2}D input")
+    if mode not in LINEAR and mode not in ("nearest", "nearest-exact"):
+        raise NotImplementedError(
+            f"Input Error: mode {mode!r} is not one of nearest, nearest-exact, area, bicubic, {', '.join(LINEAR)}"
+        )
+    if of_bytes and rank != 2:
+        raise NotImplementedError(f"{mode} interpolation of torch.uint8 is there for 4D input only, got {rank + 2}D")
+
+
 def interpolate(
     x: Node,
     size: int | Sequence[int] | None = None,
@@ -103,15 +114,8 @@ def interpolate(
     outputs, scales = targets(space, size, scale_factor, recompute=bool(recompute_scale_factor))
     if mode == "area":
         return pooling.adaptive_avg_pool(x, outputs, rank=rank)
-    if mode in LINEAR and LINEAR[mode] != rank:
-        raise NotImplementedError(f"Got {rank + 2}D input, but {mode} mode needs {LINEAR[mode] + 2}D input")
-    if mode not in LINEAR and mode not in ("nearest", "nearest-exact"):
-        raise NotImplementedError(
-            f"Input Error: mode {mode!r} is not one of nearest, nearest-exact, area, bicubic, {', '.join(LINEAR)}"
-        )
     bytes_ = x.spec.dtype is dtypes.uint8 and mode in LINEAR
-    if bytes_ and rank != 2:
-        raise NotImplementedError(f"{mode} interpolation of torch.uint8 is there for 4D input only, got {rank + 2}D")
+    _check_mode(mode, rank, of_bytes=bytes_)
     grids = list(enumerate(zip(outputs, scales, strict=True)))
     for number, (n_out, scale) in reversed(grids) if bytes_ else grids:  # Rounded after each axis, in torch's order.
         if bytes_:

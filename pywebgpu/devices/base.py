@@ -39,6 +39,8 @@ class Device(Protocol):
     """
 
     name: str
+    is_host: bool  # values are in the host's memory, as those of PyTorch's device cpu
+    computes: bool  # it runs kernels; false of devices that only count or only know shapes
     has_values: bool  # what it computes can be read; false of device meta, which knows shapes and dtypes alone
     holds_all: bool  # values of all dtypes, also of those that WGSL lacks
     has_clock: bool  # it can tell how long a step took
@@ -111,6 +113,8 @@ class Device(Protocol):
 class Blocking:
     """A device for hosts where Python can always wait: its forms to await are done when they are called."""
 
+    is_host = False
+    computes = True
     has_values = True
     holds_all = True
 

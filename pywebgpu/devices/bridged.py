@@ -113,6 +113,8 @@ class Loaded:
 class BridgedDevice:
     """The adapter that the browser, or Dawn, offers. Contexts are objects: several live side by side."""
 
+    is_host = False
+    computes = True
     has_values = True
     holds_all = False
 

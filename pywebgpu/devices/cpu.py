@@ -38,6 +38,7 @@ class CpuDevice(Blocking, Counting):
     """
 
     target = host_target()
+    is_host = True
     generation = 0
     is_gone = False
 

@@ -171,19 +171,8 @@ def _calls(
         steps = _with_one_copy(steps, specs, program.outputs)
         steps = _without_reshapes(steps, specs, program.outputs)
         steps = cpu_views.merged(steps, specs, program.outputs, constants)
-    owner = list(range(len(specs)))  # a view's memory is its owner's
-    for step in steps:
-        if _is_view(step):
-            owner[step.slots[-1]] = owner[step.slots[0]]
-    last: dict[int, int] = {}
+    owner, last, shown = _lifetimes(steps, len(specs))
     kept = {owner[slot] for slot in program.outputs} | constants.keys()
-    shown: dict[int, list[int]] = {}  # by owner, it and the views of it
-    for index, step in enumerate(steps):
-        for slot in step.slots:
-            last[owner[slot]] = index
-            aliases = shown.setdefault(owner[slot], [])
-            if slot not in aliases:
-                aliases.append(slot)
     fresh: set[int] = set()  # Never an input: where a step fails, or is interrupted, all is computed again from them.
     inputs = _overwritable(program, steps, specs)  # These keep what stood there until the run is over.
     calls: list[Call] = []
@@ -197,16 +186,11 @@ def _calls(
         if not _is_view(step) and not isinstance(step.op, Generator):
             fresh.add(write)
         ended = {owner[slot] for slot in step.slots if last[owner[slot]] == index and owner[slot] not in kept}
-        dead = tuple(
-            [slot for owner_slot in sorted(ended) for slot in reversed(shown[owner_slot])]
-        )  # Views first: they hold theirs.
+        dead = [slot for base in sorted(ended) for slot in reversed(shown[base])]  # Views first: they hold theirs.
         room = None if into >= 0 else _room(spec, memory)
         if step.op is cpu_views.strided:
             view = step.attrs["view"]
-            chain = [
-                _function(view_step, [specs[view_step.slots[0]]], specs[view_step.slots[-1]], None)
-                for view_step in view.steps
-            ]
+            chain = [_function(inner, [specs[inner.slots[0]]], specs[inner.slots[-1]], None) for inner in view.steps]
             function = cpu_views.function(view, spec, chain)
         elif step.op is indexing.write_slice and last.get(reads[0]) == index and reads[0] in (fresh | inputs) - kept:
             write_over = overwritten.write if reads[0] in inputs else _write_over
@@ -216,8 +200,25 @@ def _calls(
         else:
             function = _function(step, [specs[slot] for slot in reads], spec, room)
         large = frozenset(slot for slot in ended & fresh if _bytes(specs[slot]) >= LARGE)
-        calls.append(Call(function, tuple(reads), write, into, dead, large))
+        calls.append(Call(function, tuple(reads), write, into, tuple(dead), large))
     return calls
+
+
+def _lifetimes(steps: list[HostCall], count: int) -> tuple[list[int], dict[int, int], dict[int, list[int]]]:
+    """By slot the owner of its memory, a view's being its input's; by owner its last step, and it with its views."""
+    owner = list(range(count))
+    for step in steps:
+        if _is_view(step):
+            owner[step.slots[-1]] = owner[step.slots[0]]
+    last: dict[int, int] = {}
+    shown: dict[int, list[int]] = {}
+    for index, step in enumerate(steps):
+        for slot in step.slots:
+            last[owner[slot]] = index
+            aliases = shown.setdefault(owner[slot], [])
+            if slot not in aliases:
+                aliases.append(slot)
+    return owner, last, shown
 
 
 def _overwritable(program: Program, steps: list[HostCall], specs: list[Spec]) -> set[int]:

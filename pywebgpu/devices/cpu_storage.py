@@ -38,6 +38,7 @@ class CpuStorageDevice(Blocking, Counting):
     """Elements as bytes in Python's memory; what was computed with is a buffer of the device that computes."""
 
     name = "cpu"
+    is_host = True
     has_clock = False
 
     def __init__(self) -> None:

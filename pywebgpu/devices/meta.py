@@ -36,6 +36,7 @@ class MetaDevice(Blocking):
 
     name = "meta"
     target = Target(wgsl=False, limits=Limits(buffer_bytes=sys.maxsize))
+    computes = False
     has_values = False
     has_clock = False
     generation = 0

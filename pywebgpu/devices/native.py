@@ -324,8 +324,7 @@ class NativeDevice(Blocking, Counting):
             self._check_open()
             if loaded.gpu is not self._gpu:
                 raise DeviceLostError(f"{self.name}: {GONE}")
-            start = time.perf_counter()
-            program = loaded.program
+            start, program = time.perf_counter(), loaded.program
             if loaded.pipelines is None:
                 loaded.give(self._pipelines_of(program))
                 self._make_resident(loaded)
@@ -349,9 +348,8 @@ class NativeDevice(Blocking, Counting):
                     loaded.numbers = packed
                     self._counters["ffi_calls"] += 1
                     self._counters["writes"] += 1
-                stamps = (
-                    Stamps(self._gpu, len(program.steps), _period(self._gpu.queue), self._counters) if timed else None
-                )
+                period = _period(self._gpu.queue) if timed else 0
+                stamps = Stamps(self._gpu, len(program.steps), period, self._counters) if timed else None
                 if program.steps:
                     outputs = [buffers[slot].handle for slot in program.outputs]
                     self._encode(loaded, loaded.bind(handles), outputs, stamps)

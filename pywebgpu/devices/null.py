@@ -28,6 +28,7 @@ class NullDevice(Blocking, Counting):
     """Counts what a WebGPU device would do. `loaded` holds every Program that it was given."""
 
     name = "null"
+    computes = False
     holds_all = False
     generation = 0
     is_gone = False

@@ -68,6 +68,11 @@ def image(
     return _drawn(left + width, top + height, inside, title or "image", f"{title}\n{text}" if title else text)
 
 
+def _shaded_text(shades: Sequence[Sequence[float]]) -> list[list[str]]:
+    rows = [shades[row * len(shades) // LINES] for row in range(LINES)]
+    return [[" " if row[column * len(row) // COLUMNS] < 0.5 else "." for column in range(COLUMNS)] for row in rows]
+
+
 def scatter(
     points: object,
     groups: object = None,
@@ -93,17 +98,13 @@ def scatter(
     if behind is not None:
         shades = [[_part(value, 0.0, 1.0) for value in row] for row in _rows(behind)]
         inside = _bitmap(shades, colors, f'width="{size}" height="{size}"', smooth=True)
-        for row in range(LINES):
-            shade = shades[row * len(shades) // LINES]
-            lines[row] = [" " if shade[column * len(shade) // COLUMNS] < 0.5 else "." for column in range(COLUMNS)]
+        lines = _shaded_text(shades)
     for index, ((x, y), point) in enumerate(zip(places, group, strict=True)):
         if not (0 <= x <= 1 and 0 <= y <= 1):
             continue
-        color = GROUPS[point % len(GROUPS)]
-        where = f'{x * size:.1f}" cy="{y * size:.1f}'
-        inside += f'<circle cx="{where}" r="3" fill="{color}" stroke="#fff" stroke-width=".7"/>'
-        name = names[index] if index < len(names) else ""
-        if name:
+        center, color = f'cx="{x * size:.1f}" cy="{y * size:.1f}"', GROUPS[point % len(GROUPS)]
+        inside += f'<circle {center} r="3" fill="{color}" stroke="#fff" stroke-width=".7"/>'
+        if name := names[index] if index < len(names) else "":
             left, side = (5, "start") if x < 0.8 else (-5, "end")
             inside += _word(x * size + left, y * size + 4, name, side)
         column, line_at = min(int(x * COLUMNS), COLUMNS - 1), min(int(y * LINES), LINES - 1)

@@ -96,11 +96,15 @@ def save_program(
     folder_path.mkdir(parents=True, exist_ok=True)
     safetensors.save_file(files, folder_path / WEIGHTS)
     atomic.write(folder_path / PROGRAM, json.dumps(data, separators=(",", ":"), allow_nan=False))
+    return _exported(folder_path, steps, options)
+
+
+def _exported(folder: Path, steps: Mapping[str, Data], options: list[str]) -> Exported:
     notes = {name: step["notes"] for name, step in steps.items() if step["notes"]}
     kernels = [kernel for step in steps.values() for kernel in step["program"]["kernels"]]
     n_bindings = max((len(kernel["bindings"].replace("n", "")) for kernel in kernels), default=0)
     needs = sorted({name for kernel in kernels for name in kernel.get("needs", ())})
-    return Exported(folder_path, list(steps), options, (folder_path / WEIGHTS).stat().st_size, n_bindings, notes, needs)
+    return Exported(folder, list(steps), options, (folder / WEIGHTS).stat().st_size, n_bindings, notes, needs)
 
 
 def export(

@@ -114,23 +114,12 @@ def step_of(name: str, compiled: Callable[..., Any]) -> Step:
     return step
 
 
-def step_data(name: str, compiled: Callable[..., Any], shared: Shared) -> Data:
-    """One step as data of JSON. Raises CaptureError, with the reason, for what cannot leave Python."""
-    step = step_of(name, compiled)
-    program = step.run.program
-    specs = [program.slots[slot].spec for slot in (*program.inputs, *program.outputs)]
-    inputs, outputs = specs[: len(program.inputs)], specs[len(program.inputs) :]
-    tensors, numbers = _arguments(name, compiled, step)
-    fresh: dict[int, int] = {}
-    sources = []
-    for source, spec in zip(step.sources, inputs, strict=True):
-        if isinstance(source, Given):
-            sources.append(["argument", int(source)])
-        else:
-            home = step.home(source)
-            assert home is not None
-            sources.append(["state", shared.state(home, spec, is_read=True)])
+def _takers(
+    name: str, step: Step, outputs: list[Spec], tensors: list[Data], shared: Shared
+) -> tuple[list[list[int]], dict[int, int]]:
+    """By output, the states that take it over; by fresh tensor, its output."""
     takers: list[list[int]] = [[] for _ in outputs]
+    program, fresh = step.run.program, dict[int, int]()
     indices: dict[int, int] = {}  # Equal values are in one buffer: the first of them stands for all.
     for index, (kinds, spec) in enumerate(zip(step.takers, outputs, strict=True)):
         first = indices.setdefault(program.slots[program.outputs[index]].buffer, index)
@@ -143,6 +132,25 @@ def step_data(name: str, compiled: Callable[..., Any], shared: Shared) -> Data:
                 fresh[kind] = first
             else:
                 takers[first].append(shared.state(home, spec, is_read=False))
+    return takers, fresh
+
+
+def step_data(name: str, compiled: Callable[..., Any], shared: Shared) -> Data:
+    """One step as data of JSON. Raises CaptureError, with the reason, for what cannot leave Python."""
+    step = step_of(name, compiled)
+    program = step.run.program
+    specs = [program.slots[slot].spec for slot in (*program.inputs, *program.outputs)]
+    inputs, outputs = specs[: len(program.inputs)], specs[len(program.inputs) :]
+    tensors, numbers = _arguments(name, compiled, step)
+    sources = []
+    for source, spec in zip(step.sources, inputs, strict=True):
+        if isinstance(source, Given):
+            sources.append(["argument", int(source)])
+        else:
+            home = step.home(source)
+            assert home is not None
+            sources.append(["state", shared.state(home, spec, is_read=True)])
+    takers, fresh = _takers(name, step, outputs, tensors, shared)
     host_data, indices = _host(step, shared)
     template = _Template(step, shared, fresh, indices)
     return {

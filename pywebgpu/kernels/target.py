@@ -45,6 +45,10 @@ class Features:
     def __contains__(self, name: str) -> bool:
         return name in self.names
 
+    @property
+    def is_cpu(self) -> bool:
+        return self.kind == "cpu"
+
 
 @dataclass(frozen=True)
 class Target:
@@ -57,6 +61,11 @@ class Target:
     limits: Limits
     features: Features = field(default_factory=Features)
     tuning: Mapping[Any, Any] = field(default_factory=dict, hash=False)
+
+    @property
+    def is_cpu(self) -> bool:
+        """Whether a CPU plays the GPU."""
+        return self.limits.emulated or self.features.is_cpu
 
     @cached_property
     def digest(self) -> str:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from pywebgpu.tensor.factory_options import DeviceLike
     from pywebgpu.tensor.types import Sizes
 
+PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
+
 
 def sizes(value: Sizes, rank: int) -> tuple[int, ...]:
     value = shapes.plain(value)
@@ -52,15 +54,12 @@ class _ConvNd(Module):
             raise ValueError("in_channels must be divisible by groups")
         if out_channels % groups:
             raise ValueError("out_channels must be divisible by groups")
-        if padding_mode not in ("zeros", "reflect", "replicate", "circular"):
-            raise ValueError(
-                f"padding_mode must be one of zeros, reflect, replicate, circular, but got {padding_mode!r}"
-            )
-        if isinstance(padding, str):
-            if padding not in ("same", "valid"):
-                raise ValueError(f"Invalid padding string {padding!r}, should be one of 'same', 'valid'")
-            if padding == "same" and any(s != 1 for s in sizes(stride, self.rank)):
-                raise ValueError("padding='same' is not supported for strided convolutions")
+        if padding_mode not in PADDING_MODES:
+            raise ValueError(f"padding_mode must be one of {', '.join(PADDING_MODES)}, but got {padding_mode!r}")
+        if isinstance(padding, str) and padding not in ("same", "valid"):
+            raise ValueError(f"Invalid padding string {padding!r}, should be one of 'same', 'valid'")
+        if padding == "same" and any(s != 1 for s in sizes(stride, self.rank)):
+            raise ValueError("padding='same' is not supported for strided convolutions")
         self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
         self.kernel_size, self.stride = sizes(kernel_size, self.rank), sizes(stride, self.rank)
         self.padding = padding if isinstance(padding, str) else sizes(padding, self.rank)
@@ -70,9 +69,8 @@ class _ConvNd(Module):
         first, second = (in_channels, out_channels) if self.transposed else (out_channels, in_channels)
         shape = (first, second // groups, *self.kernel_size)
         self.weight = Parameter(create.empty(shape, device=device, dtype=dtype))
-        self.register_parameter(
-            "bias", Parameter(create.empty(out_channels, device=device, dtype=dtype)) if bias else None
-        )
+        parameter = Parameter(create.empty(out_channels, device=device, dtype=dtype)) if bias else None
+        self.register_parameter("bias", parameter)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

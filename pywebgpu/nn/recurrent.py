@@ -42,16 +42,7 @@ class RNNBase(Module):
         dtype: DType | None = None,
     ) -> None:
         super().__init__()
-        if not isinstance(dropout, int | float) or isinstance(dropout, bool) or not 0 <= dropout <= 1:
-            raise ValueError(
-                "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
-            )
-        if dropout > 0 and num_layers == 1:
-            warnings.warn(
-                "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects "
-                f"num_layers greater than 1, but got dropout={dropout} and num_layers={num_layers}",
-                stacklevel=3,
-            )
+        _check_dropout(dropout, num_layers)
         settings: tuple[tuple[str, object, type], ...] = (
             ("bias", bias, bool), ("batch_first", batch_first, bool), ("input_size", input_size, int),
             ("hidden_size", hidden_size, int), ("num_layers", num_layers, int),
@@ -67,21 +58,25 @@ class RNNBase(Module):
         self.bias, self.batch_first, self.dropout = bias, batch_first, float(dropout)
         self.bidirectional, self.proj_size = bidirectional, proj_size
         self._all_weights: list[list[str]] = []
-        rows = recurrent.COUNT[mode] * hidden_size
-        width = proj_size or hidden_size
         for layer in range(num_layers):
-            inputs = input_size if layer == 0 else width * self._directions
             for direction in range(self._directions):
-                shapes: dict[str, tuple[int, ...]] = {"weight_ih": (rows, inputs), "weight_hh": (rows, width)}
-                if bias:
-                    shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)}
-                if proj_size:
-                    shapes["weight_hr"] = (proj_size, hidden_size)
                 suffix = f"_l{layer}{'_reverse' if direction else ''}"
+                shapes = self._shapes(layer)
                 for name, shape in shapes.items():
                     self.register_parameter(name + suffix, Parameter(create.empty(shape, device=device, dtype=dtype)))
                 self._all_weights.append([name + suffix for name in shapes])
         self.reset_parameters()
+
+    def _shapes(self, layer: int) -> dict[str, tuple[int, ...]]:
+        """Of a layer's parameters in one direction."""
+        rows, width = recurrent.COUNT[self.mode] * self.hidden_size, self.proj_size or self.hidden_size
+        inputs = self.input_size if layer == 0 else width * self._directions
+        shapes: dict[str, tuple[int, ...]] = {"weight_ih": (rows, inputs), "weight_hh": (rows, width)}
+        if self.bias:
+            shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)}
+        if self.proj_size:
+            shapes["weight_hr"] = (self.proj_size, self.hidden_size)
+        return shapes
 
     @property
     def _directions(self) -> int:
@@ -174,7 +169,7 @@ class RNNBase(Module):
                     weights.get("weight_hr"),
                     backwards=direction == 1,
                     present=present,
-                    is_host=x.device.type == "cpu",
+                    is_host=x.is_cpu,
                 )
                 outputs.append(out if self.mode == "LSTM" else called(out, "aten::stack"))
                 for end, state in zip(ends, last, strict=True):
@@ -289,7 +284,7 @@ class RNNCellBase(Module):
             if not batched:
                 state = [part.unsqueeze(0) for part in state]
         weights = (self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
-        out = apply(recurrent.cell, self.kind, x, state, *weights, is_host=x.device.type == "cpu")
+        out = apply(recurrent.cell, self.kind, x, state, *weights, is_host=x.is_cpu)
         if not batched:
             out = tuple(part.squeeze(0) for part in out)
         return (out[0], out[1]) if count == 2 else out[0]
@@ -330,3 +325,16 @@ class GRUCell(RNNCellBase):
     """One step of GRU: (n, input_size), (n, hidden_size) -> (n, hidden_size)."""
 
     kind = "GRU"
+
+
+def _check_dropout(dropout: object, num_layers: int) -> None:
+    if not isinstance(dropout, int | float) or isinstance(dropout, bool) or not 0 <= dropout <= 1:
+        raise ValueError(
+            "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
+        )
+    if dropout > 0 and num_layers == 1:
+        warnings.warn(
+            "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects "
+            f"num_layers greater than 1, but got dropout={dropout} and num_layers={num_layers}",
+            stacklevel=4,
+        )

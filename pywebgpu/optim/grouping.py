@@ -52,7 +52,7 @@ def restored(parameter: tensor.Tensor, value: object, old: object, key: str = ""
     """A saved value with its tensors where and how `parameter` needs them."""
     if isinstance(value, tensor.Tensor):
         if key in COUNTS:
-            on_host = value.device.type == "cpu"  # A page without NumPy keeps such values, and computes none.
+            on_host = value.is_cpu  # A page without NumPy keeps such values, and computes none.
             return create.tensor(value.tolist(), dtype=value.dtype, device="cpu") if on_host else value.clone()
         if isinstance(old, tensor.Tensor) and old.shape == value.shape:
             return old.copy_(value)

@@ -166,11 +166,11 @@ class _Session(TimedPlans):
 
     def notes(self) -> list[str]:
         """What the reader of a table must know."""
-        blind = [device.name for device in self.timed if not device.has_clock and device.name != "null"]
+        blind = [device.name for device in self.timed if not device.has_clock and device.computes]
         timeline_events = [
             f"{name} has no timestamps: its times are of whole programs, by the host's clock" for name in blind
         ]
-        if any(device.name == "null" for device in self.timed):
+        if any(not device.computes for device in self.timed):
             timeline_events.append("device null computes nothing: its kernels take no time")
         return timeline_events
 

@@ -317,15 +317,9 @@ def _run(device: Device, roots: list[Node], work: Work, kept: set[int], *, dry: 
     for storage, node, may_write in work:
         home, output_index = storage.home, position[id(node)]
         takers[output_index].append(storage)
-        if (
-            home is None
-            or outputs[output_index] is not None
-            or not may_write
-            or not home.may_be_written
-            or id(home) in kept
-        ):
+        if home is None or not (may_write and home.may_be_written) or id(home) in kept:
             continue
-        if home.nbytes == _bytes(device, node):
+        if outputs[output_index] is None and home.nbytes == _bytes(device, node):
             outputs[output_index] = home
             if id(home) in leaf_of:
                 written.append((output_index, leaf_of[id(home)]))
@@ -341,6 +335,12 @@ def _run(device: Device, roots: list[Node], work: Work, kept: set[int], *, dry: 
         buffers = device.run(loaded, [node.buffer for node in data], [plain(node.buffer) for node in numbers], outputs)
     except RangeError as error:
         raise bounds.told(error, order) from None
+    _settle(roots, buffers, takers)
+    return done
+
+
+def _settle(roots: list[Node], buffers: list[Buffer], takers: list[list[Storage]]) -> None:
+    """Puts what a run computed into its nodes and storages."""
     seen_buffers: set[int] = set()
     for root, result, storages in zip(roots, buffers, takers, strict=True):
         buffer = result
@@ -353,7 +353,6 @@ def _run(device: Device, roots: list[Node], work: Work, kept: set[int], *, dry: 
         root.buffer = buffer
         if not root.requires or root.freed:
             root.inputs = ()
-    return done
 
 
 def _count_as_computed(device: Device, roots: list[Node]) -> None:

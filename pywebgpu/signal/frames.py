@@ -35,17 +35,9 @@ def stft(
     """
     hop, size = _steps("stft", n_fft, hop_length, win_length, window)
     is_complex = input.dtype.is_complex or (window is not None and window.dtype.is_complex)
-    if return_complex is None and not is_complex:
-        raise RuntimeError(
-            "stft requires the return_complex parameter be given for real inputs, and will further require that "
-            "return_complex=True in a future PyTorch release."
-        )
-    if onesided and is_complex:
-        raise RuntimeError("Cannot have onesided output if window or input is complex")
     if align_to_window and center:
         raise RuntimeError("stft align_to_window should only be set when center = false")
-    if input.ndim not in (1, 2):
-        raise RuntimeError(f"stft({list(input.shape)}): expected a 1D or 2D tensor")
+    _check_signal(input, onesided, is_complex=is_complex, is_asked=return_complex is not None)
     rows = input.reshape(1, -1) if input.ndim == 1 else input
     if center:
         rows = functional.pad(rows.unsqueeze(0), (n_fft // 2, n_fft // 2), mode=pad_mode).squeeze(0)
@@ -58,6 +50,18 @@ def stft(
     spectra = (fft.rfft if half else fft.fft)(frames, norm="ortho" if normalized else None).transpose(1, 2)
     spectra = spectra.squeeze(0) if input.ndim == 1 else spectra
     return complex_numbers.view_as_real(spectra) if return_complex is False else spectra
+
+
+def _check_signal(input: Tensor, onesided: bool | None, *, is_complex: bool, is_asked: bool) -> None:
+    if not is_asked and not is_complex:
+        raise RuntimeError(
+            "stft requires the return_complex parameter be given for real inputs, and will further require that "
+            "return_complex=True in a future PyTorch release."
+        )
+    if onesided and is_complex:
+        raise RuntimeError("Cannot have onesided output if window or input is complex")
+    if input.ndim not in (1, 2):
+        raise RuntimeError(f"stft({list(input.shape)}): expected a 1D or 2D tensor")
 
 
 def istft(
@@ -88,16 +92,11 @@ def istft(
     else:
         signal = fft.irfft(frames if half else frames.narrow(-1, 0, n_fft // 2 + 1), n_fft)
     shape = _window(window, n_fft, size, signal)
-    envelope = _added(shape.square().expand(1, rows.shape[2], n_fft), hop)
     n_samples = n_fft + hop * (rows.shape[2] - 1)
     start = n_fft // 2 if center else 0
     end = start + length if length is not None else n_samples - start
     kept = min(end, n_samples) - start
-    envelope = envelope.narrow(1, start, kept)
-    if capture_state.capture is None:
-        least = envelope.abs().min().item()
-        if not least > LEAST:
-            raise RuntimeError(f"istft: window overlap add min: {least}: a part of the signal is in no window")
+    envelope = _envelope(shape.expand(1, rows.shape[2], n_fft), hop, start, kept)
     samples = _added(signal.mul(shape), hop).narrow(1, start, kept).div(envelope)
     if end > n_samples:
         samples = functional.pad(samples, (0, end - n_samples))
@@ -146,6 +145,16 @@ def _check_frames(input: Tensor, n_fft: int, onesided: bool | None, *, return_co
         )
     if half and return_complex:
         raise RuntimeError("Cannot have onesided output if window or input is complex")
+
+
+def _envelope(windows: Tensor, hop: int, start: int, length: int) -> Tensor:
+    """The sum of the squares of all windows over each sample. Raises RuntimeError where one is in no window."""
+    envelope = _added(windows.square(), hop).narrow(1, start, length)
+    if capture_state.capture is None:
+        least = envelope.abs().min().item()
+        if not least > LEAST:
+            raise RuntimeError(f"istft: window overlap add min: {least}: a part of the signal is in no window")
+    return envelope
 
 
 def _added(frames: Tensor, hop: int) -> Tensor:

@@ -359,7 +359,10 @@ class SparseTensor(Tensor):
 
 def shown(tensor: SparseTensor, parts: dict[str, Tensor]) -> str:
     """The text of a tensor that is made of parts."""
-    facts = {"device": tensor.device.type != "cpu" and repr(str(tensor.device)), "size": tuple(tensor.shape)}
+    facts: dict[str, object] = {
+        "device": not tensor._values().is_cpu and repr(str(tensor.device)),
+        "size": tuple(tensor.shape),
+    }
     facts |= {"nnz": tensor._nnz(), "dtype": not show.is_usual(tensor.dtype) and tensor.dtype}
     facts |= {"layout": tensor.layout, "requires_grad": tensor.requires_grad}
     suffixes = [f"{name}={value}" for name, value in facts.items() if value is not False]

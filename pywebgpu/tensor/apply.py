@@ -113,7 +113,7 @@ def aten(name: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
 
 def is_on_host(tensor: TensorBase) -> bool:
     """Whether it is a single number of device cpu: such a one may stand among tensors of another device."""
-    return tensor.ndim == 0 and tensor._storage.device.name == "cpu"
+    return tensor.ndim == 0 and tensor._storage.device.is_host
 
 
 def two_devices(first: Device, other: Device) -> str:

@@ -95,7 +95,7 @@ class ConversionMethods(InplaceMethods):
     def type(self, dtype: object = None, non_blocking: builtins.bool = False) -> Tensor | str:
         """The dtype's name as "torch.FloatTensor", or a cast to a dtype or to such a name."""
         if dtype is None:
-            prefix = "torch" if self._storage.device.name == "cpu" else f"torch.{self._storage.device.name}"
+            prefix = "torch" if self._storage.device.is_host else f"torch.{self._storage.device.name}"
             return f"{prefix}.{self.dtype.title}Tensor"
         if isinstance(dtype, str):
             place, _, name = dtype.removeprefix("torch.").rpartition(".")
@@ -140,7 +140,7 @@ class ConversionMethods(InplaceMethods):
     is_mps = property(lambda self: self._storage.device.name == "mps", doc="Whether its device is called mps.")
     is_sparse = is_quantized = is_xpu = is_nested = property(lambda self: False, doc="False.")
     is_meta = property(lambda self: not self._storage.device.has_values, doc="Whether it has no values.")
-    is_cpu = property(lambda self: self._storage.device.name == "cpu", doc="Whether it is on device cpu.")
+    is_cpu = property(lambda self: self._storage.device.is_host, doc="Whether it is on device cpu.")
     is_webgpu = property(lambda self: self._storage.device.name == "webgpu")
     itemsize = property(lambda self: self.dtype.itemsize, doc="Bytes of an element, as PyTorch counts them.")
     nbytes = property(lambda self: self.numel() * self.dtype.itemsize, doc="Bytes of all elements, counted so.")
@@ -202,7 +202,8 @@ class ConversionMethods(InplaceMethods):
 
     def get_device(self) -> builtins.int:
         """The device's number, -1 for cpu."""
-        return -1 if self._storage.device.name in ("cpu", "meta") else self.device.index or 0
+        device = self._storage.device
+        return -1 if device.is_host or not device.has_values else self.device.index or 0
 
     def is_set_to(self, other: TensorBase) -> builtins.bool:
         """Whether both show the same elements of one memory in the same order."""

@@ -85,20 +85,24 @@ def grad(
         nodes = [_leaf(t)._node if end is None else end._node for t, end in places]
     with interrupts.held(), thread_state.span("backward", "backward"):
         grads = walk.gradients(roots, seeds, nodes, accumulate=False, create_graph=create_graph, retain_graph=keep)
-    results: list[Any] = []
-    for index, (tensor, node) in enumerate(zip(wanted, grads, strict=True)):
-        if node is None and not (allow_unused or materialize_grads):
-            raise RuntimeError(
-                f"The differentiated Tensor at index {index} appears to not have been used in the graph. Set "
-                "allow_unused=True if this is the desired behavior."
-            )
-        if node is None and materialize_grads:
-            node = pointwise.full(0.0, _leaf(tensor)._node.spec)
-        result = None if node is None else _leaf(tensor)._wrap()(node)
-        results.append(result if result is None or _leaf(tensor) is tensor else tensor._like(result))
+    if not (allow_unused or materialize_grads) and None in grads:
+        raise RuntimeError(
+            f"The differentiated Tensor at index {grads.index(None)} appears to not have been used in the graph. Set "
+            "allow_unused=True if this is the desired behavior."
+        )
+    results = [_result(tensor, node, zeros=materialize_grads) for tensor, node in zip(wanted, grads, strict=True)]
     if shared:
         import_module("pywebgpu.runtime.fixed_memory").submit_readers()
     return tuple(results)
+
+
+def _result(tensor: Any, node: Node | None, *, zeros: bool) -> Any:
+    """A gradient as a tensor. zeros: in place of None."""
+    leaf = _leaf(tensor)
+    if node is None and zeros:
+        node = pointwise.full(0.0, leaf._node.spec)
+    result = None if node is None else leaf._wrap()(node)
+    return result if result is None or leaf is tensor else tensor._like(result)
 
 
 def _places(inputs: Any) -> list[tuple[Any, Any]]:

@@ -245,7 +245,7 @@ def _item(x: TensorBase, item: object) -> Part:
 
 def _brought(item: TensorBase, device: Device) -> Node:
     """An index tensor of device cpu may be used anywhere."""
-    if item._storage.device.name != "cpu":
+    if not item._storage.device.is_host:
         raise RuntimeError(
             f"indices should be either on cpu or on the same device as the indexed tensor ({device.name})"
         )

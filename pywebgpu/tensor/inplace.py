@@ -94,7 +94,7 @@ class InplaceMethods(ContractionMethods):
         return self._computed("map_", map(callable, self._listed("map_"), other._listed("map_")))
 
     def _listed(self, name: str) -> list[Any]:
-        if self._storage.device.name != "cpu":
+        if not self._storage.device.is_host:
             raise TypeError(f"{name} is only implemented on CPU tensors")
         return self.detach().reshape(-1).tolist()  # type: ignore[no-any-return]
 

@@ -405,6 +405,18 @@ def histogram(
     return return_types.of("histogram", (counts, edges[0]))
 
 
+def _bins(columns: Sequence[Tensor], edges: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+    """For each point, the position of its bin among all bins, and whether it lies in one."""
+    place, inside = columns[0].new_zeros(columns[0].shape, dtype=dtypes.int64), columns[0].eq(columns[0])
+    for x, edge in zip(columns, edges, strict=True):
+        n = edge.numel() - 1
+        position = sorting.bucketize(x.contiguous(), edge, right=True).sub(1)
+        position = functions.where(x == edge[-1], n - 1, position)
+        inside = inside.logical_and(position >= 0).logical_and(position < n)
+        place = place.mul(n).add(position)
+    return place, inside
+
+
 @named_by_numpy
 def histogramdd(
     input: Tensor,
@@ -430,13 +442,7 @@ def histogramdd(
     columns = [points.select(1, axis) for axis in _builtin_range(count)]
     ends = [None] * count if range is None else [range[2 * axis : 2 * axis + 2] for axis in _builtin_range(count)]
     edges = tuple(_edges(x, n, end) for x, n, end in zip(columns, counts, ends, strict=True))
-    place, inside = columns[0].new_zeros(columns[0].shape, dtype=dtypes.int64), columns[0].eq(columns[0])
-    for x, edge in zip(columns, edges, strict=True):
-        n = edge.numel() - 1
-        position = sorting.bucketize(x.contiguous(), edge, right=True).sub(1)
-        position = functions.where(x == edge[-1], n - 1, position)
-        inside = inside.logical_and(position >= 0).logical_and(position < n)
-        place = place.mul(n).add(position)
+    place, inside = _bins(columns, edges)
     shape = [edge.numel() - 1 for edge in edges]
     total = prod(shape)
     held = points.new_ones(points.shape[0]) if weight is None else weight.detach().reshape(-1).to(points.dtype)

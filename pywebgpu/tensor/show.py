@@ -73,7 +73,7 @@ def text(tensor: Tensor) -> str:
     """repr(tensor). Waits for the device; where Python cannot, it says what is known without the values."""
     grad_fn = tensor.grad_fn  # Before the value is read: a layer's node is taken apart for that.
     prefix = "tensor(" if type(tensor).__name__ in _PLAIN else f"{type(tensor).__name__}("
-    suffixes = [] if tensor.device.type == "cpu" else [f"device='{tensor.device}'"]
+    suffixes = [] if tensor.is_cpu else [f"device='{tensor.device}'"]
     if tensor.is_meta:
         body = "..."
         suffixes.append(f"size={tuple(tensor.shape)}")

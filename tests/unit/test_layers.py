@@ -2,6 +2,7 @@
 
 import ast
 import functools
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
@@ -11,6 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "pywebgpu"
+DEVICES = ("cpu", "cuda", "meta", "mps", "null", "webgpu")
 
 # Lowest first. Two folders of one layer do not import each other; docs/architecture.md draws it.
 LAYERS = (
@@ -275,3 +277,30 @@ def test_lists_of_names_stand_in_packages_only() -> None:
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 def test_folder_says_its_job(folder: Path) -> None:
     assert (folder / "README.md").exists(), f"{folder.relative_to(ROOT)}: a README.md says the folder's job"
+
+
+# Where a device's name is what a user asks for, or what a file says.
+NAMES_DEVICES = {
+    "io/archive.py": 1,
+    "kernels/target.py": 1,
+    "nn/module.py": 1,
+    "tensor/conversion.py": 3,
+    "torch_api/_utils.py": 1,
+}
+
+
+def test_devices_are_told_apart_by_what_they_can_do() -> None:
+    """`is_host`, `computes`, `has_values` and others of the contract, not names."""
+    compared: Counter[str] = Counter()
+    for file in FILES:
+        if "devices" in file.parts:
+            continue
+        for node in ast.walk(parsed(file)):
+            if isinstance(node, ast.Compare) and any(map(_is_label, [node.left, *node.comparators])):
+                constants = [part for part in ast.walk(node) if isinstance(part, ast.Constant)]
+                compared[relative(file)] += any(part.value in DEVICES for part in constants)
+    assert {name: count for name, count in compared.items() if count} == NAMES_DEVICES
+
+
+def _is_label(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr in ("name", "type", "kind")

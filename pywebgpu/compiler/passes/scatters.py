@@ -74,7 +74,7 @@ def _in_place(node: Node, target: Target, *, is_checked: bool) -> Node:
     if is_checked and index.op is pointwise.index and index.buffer is None and not index.attrs["wrap"]:
         (index,) = index.inputs  # The kernels reach no other rows, whatever the numbers are.
     mode, keys = node.attrs["mode"], pointwise.cast(index, dtype=dtypes.uint32)
-    is_gpu = bool(target.features.family) and target.features.kind != "cpu" and not target.limits.emulated
+    is_gpu = bool(target.features.family) and not target.is_cpu
     if is_gpu and index.spec.shape[0] <= scattering.FEW:
         return scattering.scatter_few(base, keys, source, mode=mode)
     order = lowering.order(keys, COUNTED_BY_GPU if is_gpu else COUNTED)

@@ -43,7 +43,7 @@ def _is_long(node: Node) -> bool:
 
 
 def _split(x: Node, mode: str, target: Target) -> Node:
-    columns, is_cpu = x.spec.shape[-1], scan_blocks.is_cpu(target)
+    columns, is_cpu = x.spec.shape[-1], target.is_cpu
     if not is_cpu and prod(x.spec.shape) <= AGAIN and mode not in scan_blocks.LONG:
         return indexing.scan_blocks(x, size=SIZES[0][0], mode=mode)
     if columns <= ALONE:

@@ -29,8 +29,9 @@ Size = tuple[int, int]  # rows, columns
 
 def split_sums(roots: tuple[Node, ...], order: Sequence[Node], selection: Selection) -> tuple[Node, ...]:
     """The same values but for the order of sums."""
-    features, limits = selection.target.features, selection.target.limits
-    if limits.emulated or features.kind == "cpu" or not features.family or limits.bindings < BINDINGS:
+    target = selection.target
+    features, limits = target.features, target.limits
+    if target.is_cpu or not features.family or limits.bindings < BINDINGS:
         return roots
     sums = [(node, size) for node in order if (size := _down(node)) is not None]
     if not sums:

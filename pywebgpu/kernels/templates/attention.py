@@ -56,7 +56,7 @@ class AttentionTemplate(FusedTemplate):
         if length < FEW and span > MANY:
             return False
         scores, rounds = 4 * batches * heads * length * span, max(length, span) * heads // key.spec.shape[1]
-        if _is_cpu(target) and (scores <= STORED * target.limits.buffer_bytes or rounds > LONGEST):
+        if target.is_cpu and (scores <= STORED * target.limits.buffer_bytes or rounds > LONGEST):
             return False
         return bool(self._tiles((width, value.spec.shape[3]), target))
 
@@ -76,7 +76,7 @@ class AttentionTemplate(FusedTemplate):
         tiles = self._tiles((widths[0], widths[1]), target)
         busy = [tile for tile in tiles if rows * tile.threads >= BUSY * tile.rows]
         # A CPU that plays the GPU translates a short text much sooner.
-        first = tiles[-1] if _is_cpu(target) else busy[0] if busy else max(tiles, key=_patience)
+        first = tiles[-1] if target.is_cpu else busy[0] if busy else max(tiles, key=_patience)
         ways = ["", SHUFFLED] if self._shuffles and _neighbours(target.features) else [""]
         return [
             tile.launch(variant)
@@ -145,10 +145,6 @@ def _fitting(
         for tile in (Tile(*sizes) for sizes in tiles)
         if tile.threads <= limits.workgroup_size and 16 * vectors(tile, *widths) <= limits.shared_bytes
     ]
-
-
-def _is_cpu(target: Target) -> bool:
-    return target.limits.emulated or target.features.kind == "cpu"
 
 
 def _patience(tile: Tile) -> tuple[bool, int, int]:

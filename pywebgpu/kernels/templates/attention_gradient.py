@@ -114,15 +114,11 @@ class Gradients:
                         keep = scores.keeps(query, key, lanes.rows[row], place)
                         self._weigh(scores, (query, key), (sums, inner), conditions, keep, *pair)
                 if VALUE in self.outputs:
-                    lanes.put(self.weights, products)
-                    build.barrier()
-                    tiles.mix(value_grads, self.weights, lanes, grads, [place for place, _ in value_vectors], build)
+                    self._mix(value_grads, products, grads, value_vectors)
                 if KEY in self.outputs:
                     if VALUE in self.outputs:
                         build.barrier()
-                    lanes.put(self.weights, comings)
-                    build.barrier()
-                    tiles.mix(key_grads, self.weights, lanes, queries, [place for place, _ in key_vectors], build)
+                    self._mix(key_grads, comings, queries, key_vectors)
         gradients = ((KEY, key_grads, key_vectors), (VALUE, value_grads, value_vectors))
         self._store(gradients, rows, call_.span, batch, own)
 
@@ -164,10 +160,16 @@ class Gradients:
                     pair = products[row][column], comings[row][column]
                     keep = scores.keeps(query, key, lanes.rows[row], place)
                     self._weigh(scores, (query, key), known[row], conditions, keep, *pair)
-            lanes.put(self.weights, comings)
-            build.barrier()
-            tiles.mix(query_grads, self.weights, lanes, keys, [place for place, _ in vectors], build)
+            self._mix(query_grads, comings, keys, vectors)
         self._store(((QUERY, query_grads, vectors),), rows, call_.length, batch, own)
+
+    def _mix(
+        self, grads: list[list[Var]], factors: list[list[Var]], other: Operand, vectors: list[tuple[Var, list[Expr]]]
+    ) -> None:
+        """Adds rows of `other`, times the factors of a tile, to the gradients."""
+        self.lanes.put(self.weights, factors)
+        self.build.barrier()
+        tiles.mix(grads, self.weights, self.lanes, other, [place for place, _ in vectors], self.build)
 
     @contextmanager
     def _heads(self, shared: Var) -> Iterator[Sym]:

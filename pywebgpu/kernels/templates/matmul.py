@@ -166,7 +166,7 @@ def _fits(tile: Tile, limits: Limits) -> bool:
 def _rule(batches: int, m: int, n: int, depth: int, target: Target) -> Tile:
     """For devices that nobody has measured."""
     limits = target.limits
-    if limits.emulated or target.features.kind == "cpu":
+    if target.is_cpu:
         return _emulated(batches, m, n, depth, target)
     if not families.of(target.features).stages:
         high, wide = (1 if size == 1 else 4 for size in (m, n))

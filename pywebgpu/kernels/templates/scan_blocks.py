@@ -61,7 +61,7 @@ class ScanBlocksTemplate(Template):
         limits = target.limits
         lanes = [size for size in threads(256) if size <= limits.workgroup_size]
         shapes = [(size, strips, VECTOR) for size in lanes for strips in (4, 2, 8, 1)]
-        if is_cpu(target):
+        if target.is_cpu:
             shapes = [(LANES_ON_CPU, 1, NEIGHBOURS_ON_CPU), *shapes]
         elif size < columns:  # As many strips as make a turn of a block.
             shapes = [(256, min(max(size // (256 * VECTOR), 1), STRIPS), VECTOR), *shapes]
@@ -83,7 +83,7 @@ class ScanBlocksTemplate(Template):
             for launch in ends[:WAYS]
             if 1 < of < launch.threads <= PARTS * of
         ]
-        is_best = bool(shuffled) and not is_cpu(target) and shuffled[0].threads == ends[0].threads
+        is_best = bool(shuffled) and not target.is_cpu and shuffled[0].threads == ends[0].threads
         return [*shuffled, *fitting] if is_best else [*fitting, *shuffled]
 
     def write(self, work: Computation, launch: Launch, build: Builder) -> Kernel:
@@ -313,11 +313,6 @@ def _join_by_subgroups(
             total = build.let(combine(mode, total, array[subgroup]))
         pairs.append((build.let(select(before, combine(mode, before, neighbour), position > 0)), total))
     return list(wholes), pairs
-
-
-def is_cpu(target: Target) -> bool:
-    """Whether a CPU plays the GPU."""
-    return target.limits.emulated or target.features.kind == "cpu"
 
 
 def _plain(node: Node) -> str:

@@ -178,7 +178,7 @@ class ScatterCarriedTemplate(Template):
         launches, narrow = launches_of(problem, target), launches_of(problem, target, APART)
         sliced = [launch._replace(threads=launch.threads * SLICES, split=SLICES) for launch in narrow]
         sliced = [launch for launch in sliced if launch.threads <= target.limits.workgroup_size]
-        is_cpu = target.limits.emulated or target.features.kind == "cpu"
+        is_cpu = target.is_cpu
         return list(dict.fromkeys([*launches, *sliced] if is_cpu else [*sliced, *launches]))
 
     def write(self, work: Computation, launch: Launch, build: Builder) -> Kernel:

@@ -82,6 +82,12 @@ class MultiheadAttention(Module):
             if getattr(self, name) is not None:
                 init.xavier_normal_(getattr(self, name))
 
+    def _extended(self, *sides: Tensor) -> Iterator[Tensor]:
+        """Keys and values with a further row: a parameter's, then zeros."""
+        for x, bias in zip(sides, (self.bias_k, self.bias_v), strict=True):
+            x = x if bias is None else cat([x, bias.expand(x.shape[0], 1, -1)], 1)
+            yield functional.pad(x, (0, 0, 0, 1)) if self.add_zero_attn else x
+
     def forward(
         self,
         query: Tensor,
@@ -103,11 +109,9 @@ class MultiheadAttention(Module):
         mask = self._mask(query, key_padding_mask, attn_mask, causal=is_causal and not need_weights)
         n, length = q.shape[:2]
         k, v = (x if static is None else self._given(static, n) for x, static in zip((k, v), self._static, strict=True))
-        if self.bias_k is not None:
-            k, v = (cat([x, b.expand(n, 1, -1)], 1) for x, b in ((k, self.bias_k), (v, self.bias_v)))
-        if self.add_zero_attn:
-            k, v = (functional.pad(x, (0, 0, 0, 1)) for x in (k, v))
         extra = (self.bias_k is not None) + self.add_zero_attn
+        if extra:
+            k, v = self._extended(k, v)
         if mask is not None and extra:
             mask = functional.pad(mask, (0, extra))
         q, k, v = (x.reshape(n, x.shape[1], self.num_heads, self.head_dim).transpose(1, 2) for x in (q, k, v))

@@ -268,7 +268,7 @@ def _fused(
         scale=scale,
         enable_gqa=enable_gqa and query.shape[1] != key.shape[1],
         window=_attention.ALL if mask is None else mask.window,
-        fused=query.device.type != "cpu",
+        fused=not query.is_cpu,
     )
 
 

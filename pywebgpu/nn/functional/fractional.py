@@ -40,13 +40,7 @@ def _fractional(rank: int) -> _Callable[..., _Pooled]:
             if count + window - 1 > size:
                 raise RuntimeError(f"{name}: pool size {window} is too large relative to input size {size}")
         x = input.reshape(-1, *input.shape[-rank - 1 :])
-        samples = _random_samples
-        if samples is None:
-            samples = _random.rand(*x.shape[:2], rank, dtype=x.dtype, device=x.device)
-        elif samples.shape[0] < x.shape[0] or tuple(samples.shape[1:]) != (x.shape[1], rank):
-            raise RuntimeError(f"Expect _random_samples of shape {(*x.shape[:2], rank)}, got {list(samples.shape)}")
-        samples = samples[: x.shape[0]]
-        places = _places(samples, sizes, kernel, out)
+        places = _places(_samples(x, rank, _random_samples), sizes, kernel, out)
         windows = x.flatten(2).gather(2, places.flatten(2)).reshape(places.shape)
         values, positions = windows.max(-1)
         shape = (*input.shape[:-rank], *out)
@@ -57,6 +51,15 @@ def _fractional(rank: int) -> _Callable[..., _Pooled]:
     fractional_max_pool.__name__ = fractional_max_pool.__qualname__ = name
     fractional_max_pool.__doc__ = f"The largest element of each window of the last {rank} axes (arXiv 1412.6071)."
     return fractional_max_pool
+
+
+def _samples(x: _T, rank: int, samples: _T | None) -> _T:
+    """Numbers from 0 to 1 for each channel and axis: those of the caller, or drawn."""
+    if samples is None:
+        return _random.rand(*x.shape[:2], rank, dtype=x.dtype, device=x.device)
+    if samples.shape[0] < x.shape[0] or tuple(samples.shape[1:]) != (x.shape[1], rank):
+        raise RuntimeError(f"Expect _random_samples of shape {(*x.shape[:2], rank)}, got {list(samples.shape)}")
+    return samples[: x.shape[0]]
 
 
 def _repeated(value: float | _Sequence[float] | None, rank: int, name: str) -> list[_Any]:

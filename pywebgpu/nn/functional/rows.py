@@ -194,7 +194,7 @@ def scaled_dot_product_attention(
         enable_gqa=enable_gqa,
         window=window,
         seed=seed,
-        fused=query.device.type != "cpu",  # NumPy keeps the weights, rather than to compute them again.
+        fused=not query.is_cpu,  # NumPy keeps the weights, rather than to compute them again.
     )
 
 

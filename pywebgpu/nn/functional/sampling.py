@@ -18,6 +18,19 @@ _Sizes = int | _Sequence[int]
 _CUBIC = -0.75  # torch's, and most pictures' programs'
 
 
+def _check_grid(input: _T, grid: _T, mode: str, padding_mode: str) -> None:
+    rank = input.ndim - 2
+    if mode not in ("bilinear", "nearest", "bicubic") or padding_mode not in ("zeros", "border", "reflection"):
+        raise ValueError(f"nn.functional.grid_sample(): unknown mode {mode!r} or padding_mode {padding_mode!r}")
+    if rank not in (2, 3) or grid.ndim != input.ndim or grid.shape[-1] != rank or grid.shape[0] != input.shape[0]:
+        raise RuntimeError(
+            f"grid_sampler(): expected grid and input to fit, but got input {list(input.shape)} and grid "
+            f"{list(grid.shape)}"
+        )
+    if mode == "bicubic" and rank != 2:
+        raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
+
+
 def grid_sample(
     input: _T,
     grid: _T,
@@ -30,15 +43,7 @@ def grid_sample(
     Shapes: input (n, c, h, w), grid (n, *out, 2) -> (n, c, *out); or (n, c, d, h, w) and (n, *out, 3).
     """
     rank = input.ndim - 2
-    if mode not in ("bilinear", "nearest", "bicubic") or padding_mode not in ("zeros", "border", "reflection"):
-        raise ValueError(f"nn.functional.grid_sample(): unknown mode {mode!r} or padding_mode {padding_mode!r}")
-    if rank not in (2, 3) or grid.ndim != input.ndim or grid.shape[-1] != rank or grid.shape[0] != input.shape[0]:
-        raise RuntimeError(
-            f"grid_sampler(): expected grid and input to fit, but got input {list(input.shape)} and grid "
-            f"{list(grid.shape)}"
-        )
-    if mode == "bicubic" and rank != 2:
-        raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
+    _check_grid(input, grid, mode, padding_mode)
     if input.dtype.itemsize == 2:
         return grid_sample(input.float(), grid.float(), mode, padding_mode, align_corners).to(input.dtype)
     out, corners = grid.shape[1:-1], bool(align_corners)

@@ -21,21 +21,9 @@ _OUTSIDE = "Expected idx >= 0 && idx < num_embeddings but found idx to be {index
 _NEVER = -1e30  # the logarithm of what cannot be; infinities would make NaN of gradients
 
 
-@_aten("_embedding_bag")
-def embedding_bag(
-    input: _T,
-    weight: _T,
-    offsets: _T | None = None,
-    max_norm: float | None = None,
-    norm_type: float = 2,
-    scale_grad_by_freq: bool = False,
-    mode: str = "mean",
-    sparse: bool = False,
-    per_sample_weights: _T | None = None,
-    include_last_offset: bool = False,
-    padding_idx: int | None = None,
-) -> _T:
-    """Sums, means or maxima of rows of `weight`: of each row of input, or of what lies between two offsets."""
+def _check_bags(
+    input: _T, weight: _T, offsets: _T | None, mode: str, per_sample_weights: _T | None, padding_idx: int | None
+) -> None:
     if mode not in ("sum", "mean", "max"):
         raise ValueError("mode has to be one of sum, mean or max")
     if per_sample_weights is not None and mode != "sum":
@@ -64,7 +52,25 @@ def embedding_bag(
         raise RuntimeError(
             f"padding_idx must be within the number of embeddings, -{rows} through {rows - 1}, but got {padding_idx}"
         )
-    where, wide = input.device, weight.dtype is _dtypes.float64
+
+
+@_aten("_embedding_bag")
+def embedding_bag(
+    input: _T,
+    weight: _T,
+    offsets: _T | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: _T | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> _T:
+    """Sums, means or maxima of rows of `weight`: of each row of input, or of what lies between two offsets."""
+    _check_bags(input, weight, offsets, mode, per_sample_weights, padding_idx)
+    rows, where, wide = weight.shape[0], input.device, weight.dtype is _dtypes.float64
     if input.ndim == 2:
         if offsets is not None:
             raise ValueError("if input is 2D, then offsets has to be None, as input is treated as a mini-batch of rows")
@@ -77,8 +83,8 @@ def embedding_bag(
             raise RuntimeError("include_last_offset: number of offset should be at least 1")
         n_bags = offsets.shape[0] - (1 if include_last_offset else 0)
         offsets = _checked_offsets(offsets, input.shape[0]).long()
-        numbers_ = _create.arange(input.shape[0], device=where)
-        bag = _sorting.searchsorted(offsets[:n_bags], numbers_, right=True) - 1
+        positions = _create.arange(input.shape[0], device=where)
+        bag = _sorting.searchsorted(offsets[:n_bags], positions, right=True) - 1
     else:
         raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}")
     numbers = input.reshape(-1).long()
@@ -89,14 +95,11 @@ def embedding_bag(
         kept = numbers != padding_idx % rows
     if include_last_offset and offsets is not None and mode != "max" and padding_idx is None and not wide:
         # What lies behind the last offset is part of the last bag where torch has no kernel of its own for the case.
-        kept = kept & (numbers_ < offsets[-1])
+        kept = kept & (positions < offsets[-1])
     if per_sample_weights is not None:
         rows_of_weight = rows_of_weight * per_sample_weights.reshape(-1, 1)
     if mode == "max":
-        rows_of_weight = rows_of_weight.masked_fill(kept.logical_not().unsqueeze(1), float("-inf"))
-        empty = weight.new_full((n_bags, weight.shape[1]), float("-inf"))
-        out: _T = empty.index_reduce(0, bag, rows_of_weight, "amax")
-        return out.masked_fill(out == float("-inf"), 0.0)
+        return _largest(rows_of_weight, kept, bag, n_bags)
     counted = kept.to(weight.dtype)
     total = weight.new_zeros(n_bags, weight.shape[1]).index_add(0, bag, rows_of_weight * counted.unsqueeze(1))
     if mode == "mean":
@@ -105,9 +108,16 @@ def embedding_bag(
     return total
 
 
+def _largest(rows: _T, kept: _T, bag: _T, n_bags: int) -> _T:
+    """The largest elements of each bag's rows; 0 where it has none."""
+    rows = rows.masked_fill(kept.logical_not().unsqueeze(1), float("-inf"))
+    out: _T = rows.new_full((n_bags, rows.shape[1]), float("-inf")).index_reduce(0, bag, rows, "amax")
+    return out.masked_fill(out == float("-inf"), 0.0)
+
+
 def _checked_offsets(offsets: _T, length: int) -> _T:
     """The offsets. Those of device cpu are looked at, as in torch; wrong ones of others are an error of a read."""
-    if offsets.device.type == "cpu" and _capture_state.capture is None and offsets.numel():
+    if offsets.is_cpu and _capture_state.capture is None and offsets.numel():
         first, last = offsets[0].item(), offsets[-1].item()
         if first:
             raise RuntimeError(
@@ -146,6 +156,20 @@ def multilabel_margin_loss(
     return loss.mean() if reduction == "mean" else loss.sum()
 
 
+def _alignments(seen: _T, ends: _T, may_skip: _T) -> _T:
+    """The log-probability of all alignments that end at each symbol after each sample's last step."""
+    never = seen[0].detach() * 0 + _NEVER
+    start = _create.arange(seen.shape[2], device=seen.device) < 2
+    alpha: _T = _functions.where(start, seen[0], never)
+    for t in range(1, seen.shape[0]):
+        shifted = _functions.cat([never[:, :1], alpha[:, :-1]], 1)
+        skipping = _functions.cat([never[:, :2], alpha[:, :-2]], 1)[:, : seen.shape[2]]
+        skipping = _functions.where(may_skip, skipping, never)
+        moved = _functions.stack([alpha, shifted, skipping]).logsumexp(0) + seen[t]
+        alpha = _functions.where(ends > t, moved, alpha)
+    return alpha
+
+
 def ctc_loss(
     log_probs: _T,
     targets: _T,
@@ -163,8 +187,8 @@ def ctc_loss(
     batched = log_probs.ndim == 3
     x = log_probs if batched else log_probs.unsqueeze(1)
     steps, n, where = x.shape[0], x.shape[1], x.device
-    for name, lengths_ in (("input_lengths", input_lengths), ("target_lengths", target_lengths)):
-        if isinstance(lengths_, _T) and lengths_.dtype.kind is not _dtypes.Kind.INT:
+    for name, counts in (("input_lengths", input_lengths), ("target_lengths", target_lengths)):
+        if isinstance(counts, _T) and counts.dtype.kind is not _dtypes.Kind.INT:
             raise RuntimeError(f"{name} must be integral")
     lengths, sizes = ([int(v) for v in _listed(argument)] for argument in (input_lengths, target_lengths))
     if len(lengths) != n or len(sizes) != n:
@@ -179,15 +203,7 @@ def ctc_loss(
     may_skip = _create.tensor(skips, device=where)
     seen: _T = x.gather(2, index.unsqueeze(0).expand(steps, n, 2 * longest + 1))
     ends = _create.tensor(lengths, device=where).unsqueeze(1)
-    never = seen[0].detach() * 0 + _NEVER
-    start = _create.arange(2 * longest + 1, device=where) < 2
-    alpha: _T = _functions.where(start, seen[0], never)
-    for t in range(1, steps):
-        label = _functions.cat([never[:, :1], alpha[:, :-1]], 1)
-        two = _functions.cat([never[:, :2], alpha[:, :-2]], 1)[:, : 2 * longest + 1]
-        two = _functions.where(may_skip, two, never)
-        moved = _functions.stack([alpha, label, two]).logsumexp(0) + seen[t]
-        alpha = _functions.where(ends > t, moved, alpha)
+    alpha = _alignments(seen, ends, may_skip)
     last = _create.tensor([[2 * size, max(2 * size - 1, 0)] for size in sizes], device=where)
     both = alpha.gather(1, last)
     alone = _create.tensor([[False, size == 0] for size in sizes], device=where)

@@ -42,7 +42,7 @@ class PackedSequence(_Packed):
             if not isinstance(data, list | tuple) or len(data) != 2:
                 raise AssertionError("Expected data to be a list or tuple of length 2")
             data, batch_sizes = data
-        if batch_sizes.device.type != "cpu":
+        if not batch_sizes.is_cpu:
             raise ValueError(
                 "batch_sizes should always be on CPU. Instances of PackedSequence should never be created manually. "
                 "They should be instantiated by functions like pack_sequence and pack_padded_sequences in nn.utils.rnn."

@@ -106,7 +106,7 @@ def _sharing(tensors: Tensors) -> list[set[str]]:
     """The names of each memory: those whose bytes overlap."""
     memories: dict[tuple[str, Any], list[str]] = defaultdict(list)
     for name, value in tensors.items():
-        if value.device.type != "meta" and (address := storage_ptr(value)) != 0:
+        if not value.is_meta and (address := storage_ptr(value)) != 0:
             memories[str(value.device), address].append(name)
     groups: list[set[str]] = []
     for names in memories.values():

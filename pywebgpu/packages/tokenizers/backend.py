@@ -47,8 +47,8 @@ class Backend:
 
     def encode(self, texts: Sequence[str]) -> list[tuple[list[int], list[str]]]:
         """The numbers and tokens of each text, without special tokens around it."""
-        found = json.loads(self._tokenizer.encode(json.dumps(texts)))
-        return [_known(ids, tokens) for ids, tokens in found]
+        encoded = json.loads(self._tokenizer.encode(json.dumps(texts)))
+        return [_known(ids, tokens) for ids, tokens in encoded]
 
     def word(self, text: str) -> tuple[list[int], list[str]]:
         """Those of one word."""
@@ -63,8 +63,8 @@ class Backend:
 
     def words(self, texts: Sequence[str]) -> list[str]:
         """The words of all texts, normalised."""
-        found: list[str] = json.loads(self._tokenizer.words(json.dumps(list(texts))))
-        return found
+        words: list[str] = json.loads(self._tokenizer.words(json.dumps(list(texts))))
+        return words
 
     def join(self, tokens: Sequence[str]) -> str:
         return str(self._tokenizer.join(json.dumps(list(tokens))))

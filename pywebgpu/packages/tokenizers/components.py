@@ -22,9 +22,9 @@ class Component:
         names = list(self.FIELDS)
         if len(values) > len(names):
             raise TypeError(f"{type(self).__name__} takes {len(names)} arguments, not {len(values)}")
-        given = {self.ARGUMENTS.get(name, name): value for name, value in options.items()}
-        fields = {**self.FIELDS, **dict(zip(names, values, strict=False)), **given}
-        if unknown := given.keys() - self.FIELDS.keys():
+        renamed = {self.ARGUMENTS.get(name, name): value for name, value in options.items()}
+        fields = {**self.FIELDS, **dict(zip(names, values, strict=False)), **renamed}
+        if unknown := renamed.keys() - self.FIELDS.keys():
             raise TypeError(f"{type(self).__name__} has no argument {', '.join(sorted(unknown))}")
         vars(self).update({name: self._field(name, value) for name, value in fields.items()})
 

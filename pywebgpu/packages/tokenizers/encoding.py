@@ -90,8 +90,8 @@ class Encoding:
     @staticmethod
     def merge(encodings: Sequence[Encoding], growing_offsets: bool = True) -> Encoding:
         """All of them, one behind the other."""
-        whole = Encoding()
+        merged = Encoding()
         for part in encodings:
             for name in ("ids", "tokens", "type_ids", "sequence_ids", "attention_mask", "special_tokens_mask"):
-                getattr(whole, name).extend(getattr(part, name))
-        return whole
+                getattr(merged, name).extend(getattr(part, name))
+        return merged

@@ -272,8 +272,8 @@ class Tokenizer:
         self, sequence: Any, pair: Any = None, is_pretokenized: bool = False, add_special_tokens: bool = True
     ) -> Encoding:
         """The numbers of a text, or of a pair of texts. is_pretokenized: texts are lists of words."""
-        given = [sequence if pair is None else (sequence, pair)]
-        return self.encode_batch(given, is_pretokenized, add_special_tokens)[0]
+        batch = [sequence if pair is None else (sequence, pair)]
+        return self.encode_batch(batch, is_pretokenized, add_special_tokens)[0]
 
     def encode_batch(
         self, input: Sequence[Any], is_pretokenized: bool = False, add_special_tokens: bool = True
