@@ -159,9 +159,9 @@ class _Pickler(PURE):  # type: ignore[misc]
         if value.is_meta:
             facts = value.dtype, tuple(value.shape), tuple(strides), value.requires_grad
             return Name("torch._utils", "_rebuild_meta_tensor_no_storage"), facts
-        key, whole = self._keys.setdefault(id(storage), self._key(storage)), all_of(value)
-        self._keep(key, whole, value.dtype)
-        held = Held(key, value.dtype, whole.nbytes // value.dtype.itemsize)
+        key, elements = self._keys.setdefault(id(storage), self._key(storage)), all_of(value)
+        self._keep(key, elements, value.dtype)
+        held = Held(key, value.dtype, elements.nbytes // value.dtype.itemsize)
         wants = value.requires_grad and value.is_leaf
         arguments: tuple[Any, ...] = held, offset, tuple(value.shape), tuple(strides), wants, OrderedDict()
         if value.dtype.name in KINDS:
@@ -170,17 +170,17 @@ class _Pickler(PURE):  # type: ignore[misc]
 
     def _storage(self, obj: Any) -> object:
         """A storage that a program keeps, all of it."""
-        whole, dtype = obj.untyped()._whole, getattr(obj, "dtype", None)
-        key = self._keys.setdefault(id(whole._storage), self._key(whole._storage))
-        self._keep(key, whole, dtype or whole.dtype)
+        elements, dtype = obj.untyped()._whole, getattr(obj, "dtype", None)
+        key = self._keys.setdefault(id(elements._storage), self._key(elements._storage))
+        self._keep(key, elements, dtype or elements.dtype)
         kind = None if dtype is None else KINDS.get(dtype.name)
         n_items = obj.nbytes() // dtype.itemsize if kind and dtype is not None else obj.nbytes()
         return "storage", Name("torch", kind or "UntypedStorage"), key, "cpu", n_items
 
-    def _keep(self, key: str, whole: tensor.Tensor, dtype: dtypes.DType) -> None:
-        if whole.numel() and self.storages.setdefault(key, (whole, dtype))[1] is not dtype:
+    def _keep(self, key: str, elements: tensor.Tensor, dtype: dtypes.DType) -> None:
+        if elements.numel() and self.storages.setdefault(key, (elements, dtype))[1] is not dtype:
             raise RuntimeError("Cannot save multiple tensors or storages that view the same data as different types")
-        self.storages.setdefault(key, (whole, dtype))
+        self.storages.setdefault(key, (elements, dtype))
 
     def _sparse(self, value: Any) -> tuple[Any, tuple[Any, ...]]:
         layout = str(value.layout)

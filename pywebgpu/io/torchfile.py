@@ -325,8 +325,8 @@ def sparse(layout: str, parts: tuple[Any, ...]) -> Any:
     try:
         if layout == "torch.sparse_coo":
             indices, values, size, *rest = parts
-            made = import_module("pywebgpu.sparse").sparse_coo_tensor
-            return made(indices, values, size, check_invariants=True, is_coalesced=bool(rest and rest[0]))
+            create = import_module("pywebgpu.sparse").sparse_coo_tensor
+            return create(indices, values, size, check_invariants=True, is_coalesced=bool(rest and rest[0]))
         compressed = import_module("pywebgpu.sparse.compressed")
         kind = compressed.BY_NAME[layout.rpartition("_")[2]]
         return compressed.sparse_compressed_tensor(*parts, layout=kind, check_invariants=True)

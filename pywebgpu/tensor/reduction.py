@@ -198,16 +198,16 @@ class ReductionMethods(PointwiseMethods):
         self, q: Tensor | float, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
     ) -> Tensor:
         """The value below which a share q of a row lies; q is a number or a vector."""
-        made = apply(_later("quantile"), self, q, dim, keepdim, interpolation=interpolation)
-        return _shares_last(made, q)
+        result = apply(_later("quantile"), self, q, dim, keepdim, interpolation=interpolation)
+        return _shares_last(result, q)
 
     @aliased
     def nanquantile(
         self, q: Tensor | float, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
     ) -> Tensor:
         """The quantile of what is not NaN."""
-        made = apply(_later("nanquantile"), self, q, dim, keepdim, interpolation=interpolation)
-        return _shares_last(made, q)
+        result = apply(_later("nanquantile"), self, q, dim, keepdim, interpolation=interpolation)
+        return _shares_last(result, q)
 
     @aliased
     def norm(
@@ -285,11 +285,11 @@ class ReductionMethods(PointwiseMethods):
         return apply(scan.diff, joined, n, dim)
 
 
-def _shares_last(made: Tensor, q: Tensor | float) -> Tensor:
+def _shares_last(result: Tensor, q: Tensor | float) -> Tensor:
     """What quantiles of several shares give: their axis is the first, and changes fastest in memory."""
-    if not getattr(q, "ndim", 0) or made.ndim < 2:
-        return made
-    return laid_out(made, of_order(tuple(made.shape), (*range(1, made.ndim), 0)))
+    if not getattr(q, "ndim", 0) or result.ndim < 2:
+        return result
+    return laid_out(result, of_order(tuple(result.shape), (*range(1, result.ndim), 0)))
 
 
 def _later(name: str) -> Callable[..., Node]:
