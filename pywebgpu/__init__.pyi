@@ -350,6 +350,7 @@ from pywebgpu.torch_api.cuda import AcceleratorError as AcceleratorError
 from pywebgpu.torch_api.cuda import Event as Event
 from pywebgpu.torch_api.cuda import OutOfMemoryError as OutOfMemoryError
 from pywebgpu.torch_api.cuda import Stream as Stream
+from pywebgpu.torch_api.layer_operators import _convolution as _convolution
 from pywebgpu.torch_api.layer_operators import affine_grid_generator as affine_grid_generator
 from pywebgpu.torch_api.layer_operators import conv_tbc as conv_tbc
 from pywebgpu.torch_api.layer_operators import convolution as convolution
@@ -361,9 +362,13 @@ from pywebgpu.torch_api.layer_operators import norm_except_dim as norm_except_di
 from pywebgpu.torch_api.layer_operators import rnn_relu_cell as rnn_relu_cell
 from pywebgpu.torch_api.layer_operators import rnn_tanh_cell as rnn_tanh_cell
 from pywebgpu.torch_api.operators import _assert as _assert
+from pywebgpu.torch_api.operators import _cast_Float as _cast_Float
+from pywebgpu.torch_api.operators import _cast_Int as _cast_Int
+from pywebgpu.torch_api.operators import _cast_Long as _cast_Long
 from pywebgpu.torch_api.operators import _chunk_cat as _chunk_cat
 from pywebgpu.torch_api.operators import _native_batch_norm_legit as _native_batch_norm_legit
 from pywebgpu.torch_api.operators import _segment_reduce as _segment_reduce
+from pywebgpu.torch_api.operators import _shape_as_tensor as _shape_as_tensor
 from pywebgpu.torch_api.operators import _unsafe_masked_index as _unsafe_masked_index
 from pywebgpu.torch_api.operators import _unsafe_masked_index_put_accumulate as _unsafe_masked_index_put_accumulate
 from pywebgpu.torch_api.operators import alpha_dropout_ as alpha_dropout_
