@@ -33,6 +33,7 @@ PURE = _PURE.split()
 HOSTS = ("node", "chromium")
 INSIDE = ROOT / "tests" / "libraries" / "inside.py"
 SHARED = ROOT / "tests" / "scripts"
+SUBSTITUTES = ROOT / "tests" / "libraries" / "substitutes"  # of packages that the folder of wheels may lack
 INSTALL = """async ({ compiled, pure }) => {
   await python.loadPackage(compiled, { messageCallback: () => undefined });
   const names = python.toPy({ pure });
@@ -96,7 +97,8 @@ def _in_node(device: str, script: Path, wheels: Sequence[Path], cache: Path) -> 
     work = cache / "work" / script.stem / "node"
     work.mkdir(parents=True, exist_ok=True)
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    words = [sys.executable, "-m", "pywebgpu", "node", str(INSIDE), device, str(script), str(folder), str(SHARED)]
+    words = [sys.executable, "-m", "pywebgpu", "node", str(INSIDE), device, str(script)]
+    words += map(str, (folder, SHARED, SUBSTITUTES))
     done = subprocess.run(
         words, cwd=work, env=environment | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False
     )
@@ -131,7 +133,8 @@ class _Pages(chromium.Pages):
 
 def _in_chromium(device: str, script: Path, wheels: Sequence[Path], cache: Path) -> tuple[list[str], str]:
     micropip = next(Path(WHEELS).glob("micropip-*.whl"))
-    files = {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in (script, INSIDE, *SHARED.glob("*.py"))}
+    paths = (script, INSIDE, *SHARED.glob("*.py"), *SUBSTITUTES.glob("*.py"))
+    files = {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in paths}
     out, error = io.StringIO(), io.StringIO()
     pages = chromium.served(_Pages(files, [*wheels, micropip]))
     with pages as address, chromium.launched(software=True) as browser, redirect_stdout(out), redirect_stderr(error):
@@ -139,8 +142,8 @@ def _in_chromium(device: str, script: Path, wheels: Sequence[Path], cache: Path)
         compiled = [micropip, *(wheel for wheel in wheels if "none-any" not in wheel.name)]
         pure = [wheel for wheel in wheels if wheel not in compiled]
         page.evaluate(INSTALL, {"compiled": _addresses(address, compiled), "pure": _addresses(address, pure)})
-        inside, name = (path.relative_to(ROOT).as_posix() for path in (INSIDE, script))
-        command = [inside, device, name, SHARED.relative_to(ROOT).as_posix()]
+        inside, *rest = (path.relative_to(ROOT).as_posix() for path in (INSIDE, script, SHARED, SUBSTITUTES))
+        command = [inside, device, *rest]
         status = int(page.evaluate(chromium.SCRIPT, {"command": command, "wanted": ""})["status"])
     return out.getvalue().splitlines(), "" if status == 0 else _last(error.getvalue()) or f"status {status}"
 

@@ -11,7 +11,7 @@ import warnings
 
 def main(device: str, script: str, *folders: str) -> int:
     os.environ |= {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "TQDM_DISABLE": "1", "PYWEBGPU_DEVICE": device}
-    sys.path[:0] = folders
+    sys.path += folders
     warnings.simplefilter("ignore")
     start = time.monotonic()
     from pywebgpu.hosts import script as scripts

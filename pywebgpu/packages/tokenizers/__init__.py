@@ -1,6 +1,7 @@
 """The package tokenizers: its names in Python, and npm's @huggingface/tokenizers for what computes.
 
-Where tokens stand in a text (`Encoding.offsets`) is not known, and trainers train BPE alone.
+Where tokens stand in a text (`Encoding.offsets`) is known where words are parts of it as they are (spans.py). Trainers
+train all models but Unigram.
 """
 
 from pywebgpu.packages.tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers

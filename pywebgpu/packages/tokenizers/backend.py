@@ -70,6 +70,12 @@ class Backend:
         return str(self._tokenizer.join(json.dumps(list(tokens))))
 
 
+def of(tokenizer: Any) -> Backend:
+    """What computes for a tokenizer."""
+    kept: Backend = tokenizer.backend()
+    return kept
+
+
 _parts: WeakKeyDictionary[Any, tuple[int, Backend]] = WeakKeyDictionary()
 _makers: list[Any] = []
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
+
+Origin = tuple[Any, int] | None  # what says where a token stands (spans.py), and its number there
+_ROWS = ("ids", "tokens", "type_ids", "sequence_ids", "attention_mask", "special_tokens_mask", "origins")
 
 
 class Token(NamedTuple):
@@ -28,7 +31,7 @@ class Encoding:
     sequence_ids: list[int | None] = field(default_factory=list)
     attention_mask: list[int] = field(default_factory=list)
     special_tokens_mask: list[int] = field(default_factory=list)
-    word_ids: Any = None
+    origins: list[Origin] = field(default_factory=list)
     overflowing: list[Encoding] = field(default_factory=list)
 
     def __len__(self) -> int:
@@ -44,27 +47,39 @@ class Encoding:
         return max(1, len({number for number in self.sequence_ids if number is not None}))
 
     @property
-    def words(self) -> Any:
-        return self.word_ids
+    def offsets(self) -> list[tuple[int, int]]:
+        """Where each token stands in its text. Raises NotImplementedError where it is not known."""
+        return [(0, 0) if origin is None else origin[0].span(origin[1]) for origin in self.origins]
 
     @property
-    def offsets(self) -> NoReturn:
-        """Raises NotImplementedError: the JavaScript that encodes does not say where tokens stand in the text."""
-        raise NotImplementedError("where tokens stand in the text is not known here: leave out return_offsets_mapping")
+    def word_ids(self) -> list[int | None]:
+        """Of which word each token is. Raises as `offsets`."""
+        return [None if origin is None else origin[0].word(origin[1]) for origin in self.origins]
 
-    def char_to_token(self, char_pos: int, sequence_index: int = 0) -> NoReturn:
-        raise NotImplementedError("where tokens stand in the text is not known here")
+    words = word_ids
 
-    token_to_chars = word_to_chars = char_to_word = char_to_token
+    def char_to_token(self, char_pos: int, sequence_index: int = 0) -> int | None:
+        """The token in which a letter is; None where there is none."""
+        spans = zip(self.offsets, self.sequence_ids, strict=True)
+        places = (
+            place for place, (span, number) in enumerate(spans) if number == sequence_index and char_pos in range(*span)
+        )
+        return next(places, None)
 
-    def add(self, id: int, token: str, type_id: int, sequence: int | None, *, is_special: bool) -> None:
-        """One more token."""
+    def token_to_chars(self, token_index: int) -> tuple[int, tuple[int, int]] | None:
+        """A token's sequence, and where it stands there; None of a special token."""
+        number = self.sequence_ids[token_index]
+        return None if number is None else (number, self.offsets[token_index])
+
+    def add(self, id: int, token: str, type_id: int, sequence: int | None, origin: Origin) -> None:
+        """One more token; a special one is of no sequence."""
         self.ids.append(id)
         self.tokens.append(token)
         self.type_ids.append(type_id)
         self.sequence_ids.append(sequence)
         self.attention_mask.append(1)
-        self.special_tokens_mask.append(int(is_special))
+        self.special_tokens_mask.append(int(sequence is None))
+        self.origins.append(origin)
 
     def pad(
         self, length: int, *, direction: str = "right", pad_id: int = 0, pad_type_id: int = 0, pad_token: str = "[PAD]"
@@ -75,7 +90,7 @@ class Encoding:
         count = length - len(self)
         rows: list[tuple[list[Any], Any]] = [
             (self.ids, pad_id), (self.tokens, pad_token), (self.type_ids, pad_type_id), (self.sequence_ids, None),
-            (self.attention_mask, 0), (self.special_tokens_mask, 1),
+            (self.attention_mask, 0), (self.special_tokens_mask, 1), (self.origins, None),
         ]  # fmt: skip
         for row, value in rows if count > 0 else ():
             end = 0 if direction == "left" else len(row)
@@ -84,7 +99,7 @@ class Encoding:
     def truncate(self, max_length: int, stride: int = 0, direction: str = "right") -> None:
         """At most so many tokens; what is cut is in no other encoding."""
         kept = slice(max(0, len(self) - max_length), None) if direction == "left" else slice(max_length)
-        for name in ("ids", "tokens", "type_ids", "sequence_ids", "attention_mask", "special_tokens_mask"):
+        for name in _ROWS:
             setattr(self, name, getattr(self, name)[kept])
 
     @staticmethod
@@ -92,6 +107,6 @@ class Encoding:
         """All of them, one behind the other."""
         merged = Encoding()
         for part in encodings:
-            for name in ("ids", "tokens", "type_ids", "sequence_ids", "attention_mask", "special_tokens_mask"):
+            for name in _ROWS:
                 getattr(merged, name).extend(getattr(part, name))
         return merged

@@ -20,7 +20,8 @@ from pywebgpu.packages.tokenizers import (
     processors,
     trainers,
 )
-from pywebgpu.packages.tokenizers.encoding import Encoding
+from pywebgpu.packages.tokenizers.encoding import Encoding, Origin
+from pywebgpu.packages.tokenizers.spans import Spans
 
 KINDS: dict[str, Any] = {
     "normalizer": normalizers.read,
@@ -29,7 +30,7 @@ KINDS: dict[str, Any] = {
     "decoder": decoders.read,
     "model": models.read,
 }
-Row = tuple[list[int], list[str]]
+Row = tuple[list[int], list[str], list[Origin]]
 
 
 class AddedToken:
@@ -293,16 +294,19 @@ class Tokenizer:
     def _rows(self, texts: Sequence[str | list[str]]) -> list[Row]:
         """The numbers and tokens of texts, or of lists of words."""
         words = [text if isinstance(text, list) else [text] for text in texts]
-        rows = iter(self._backend().encode([word for text in words for word in text]))
+        rows = iter(self.backend().encode([word for text in words for word in text]))
         joined = []
-        for text in words:
+        for text, given in zip(words, texts, strict=True):
             ids: list[int] = []
             tokens: list[str] = []
-            for _ in text:
+            origins: list[Origin] = []
+            for number, word in enumerate(text):
                 row = next(rows)
+                spans = Spans(self, word, row[1], number if isinstance(given, list) else None)
                 ids += row[0]
                 tokens += row[1]
-            joined.append((ids, tokens))
+                origins += [(spans, index) for index in range(len(row[0]))]
+            joined.append((ids, tokens, origins))
         return joined
 
     def _around(self, sequences: list[Row], *, add_special_tokens: bool) -> Encoding:
@@ -321,7 +325,7 @@ class Tokenizer:
         if cut is None:
             return sequences, []
         room = max(0, cut.max_length - n_special)
-        lengths = [len(ids) for ids, _ in sequences]
+        lengths = [len(row[0]) for row in sequences]
         surplus = sum(lengths) - room
         if surplus <= 0:
             return sequences, []
@@ -361,7 +365,7 @@ class Tokenizer:
         self, encoding: Encoding, pair: Encoding | None = None, add_special_tokens: bool = True
     ) -> Encoding:
         """Special tokens around encodings that have none."""
-        rows = [(part.ids, part.tokens) for part in (encoding, pair) if part is not None]
+        rows = [(part.ids, part.tokens, part.origins) for part in (encoding, pair) if part is not None]
         return self._padded([self._around(rows, add_special_tokens=add_special_tokens)])[0]
 
     def decode(self, ids: Iterable[int], skip_special_tokens: bool = True) -> str:
@@ -376,12 +380,12 @@ class Tokenizer:
                 tokens.append(token)
         if self.decoder is None:
             return " ".join(tokens)
-        return self._backend().join(tokens) if tokens else ""
+        return self.backend().join(tokens) if tokens else ""
 
     def decode_batch(self, sequences: Iterable[Iterable[int]], skip_special_tokens: bool = True) -> list[str]:
         return [self.decode(ids, skip_special_tokens) for ids in sequences]
 
-    def _backend(self) -> backend.Backend:
+    def backend(self) -> backend.Backend:
         """What computes; made anew where a component changed."""
         key = components.changes[0], self.encode_special_tokens
         if self._kept is None or self._kept[0] != key:
@@ -405,7 +409,7 @@ class Tokenizer:
 
     def splitter(self) -> Any:
         """What gives the words of texts, normalised and split, for a trainer."""
-        return self._backend().words
+        return self.backend().words
 
     def train(self, files: Sequence[str], trainer: Any = None) -> None:
         """Learns the model's vocabulary from the lines of files."""
@@ -435,20 +439,20 @@ def _pair(entry: Any, *, is_pretokenized: bool) -> tuple[Any, ...]:
 
 def _pieces(row: Row, size: int, cut: _Truncation) -> list[Row]:
     """The pieces of a row of at most `size` tokens; each begins `stride` tokens before the end of the one before."""
-    ids, tokens = row
+    length = len(row[0])
     if size <= 0:
-        return [([], [])]
+        return [([], [], [])]
     step = size - cut.stride
     if step <= 0:
         raise ValueError("tokenizers: stride must be less than the room for tokens")
     if cut.direction == "left":
-        ends = range(len(ids), 0, -step)
+        ends = range(length, 0, -step)
         spans = [(max(0, end - size), end) for end in ends]
         stop = next((index for index, (start, _) in enumerate(spans) if start == 0), len(spans) - 1)
     else:
-        spans = [(start, min(len(ids), start + size)) for start in range(0, len(ids), step)]
-        stop = next(index for index, (_, end) in enumerate(spans) if end == len(ids))
-    return [(ids[start:end], tokens[start:end]) for start, end in spans[: stop + 1]]
+        spans = [(start, min(length, start + size)) for start in range(0, length, step)]
+        stop = next(index for index, (_, end) in enumerate(spans) if end == length)
+    return [(row[0][start:end], row[1][start:end], row[2][start:end]) for start, end in spans[: stop + 1]]
 
 
 def _assembled(items: processors.Row, sequences: list[Row]) -> Encoding:
@@ -456,9 +460,9 @@ def _assembled(items: processors.Row, sequences: list[Row]) -> Encoding:
     for item in items:
         if len(item) == 3:
             token, number, type_id = item
-            encoding.add(number, token, type_id, None, is_special=True)
+            encoding.add(number, token, type_id, None, None)
             continue
         index = "AB".index(item[0])
-        for number, token in zip(*sequences[index], strict=True):
-            encoding.add(number, token, item[1], index, is_special=False)
+        for number, token, origin in zip(*sequences[index], strict=True):
+            encoding.add(number, token, item[1], index, origin)
     return encoding

@@ -55,7 +55,15 @@ pieces.decoder = decoders.WordPiece()
 pieces.add_special_tokens(vocabulary[:5])
 pieces.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
 shown("pieces", pieces)
-print(pieces.encode("the [MASK] fox").tokens, pieces.add_tokens(["fox!", AddedToken("dog", single_word=True)]))
+for line in LINES:
+    row = pieces.encode(line, "quick the")
+    print(row.offsets, row.word_ids, row.char_to_token(6))
+print(pieces.encode(["quickly", "the"], is_pretokenized=True).word_ids)
+print(
+    pieces.encode("the [MASK] fox").offsets,
+    pieces.encode("the [MASK] fox").tokens,
+    pieces.add_tokens(["fox!", AddedToken("dog", single_word=True)]),
+)
 print(pieces.normalizer.normalize_str("Café ÀB"), pieces.pre_tokenizer.pre_tokenize_str("it's a dog."))
 
 likely = Tokenizer(
