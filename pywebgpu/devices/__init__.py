@@ -104,7 +104,7 @@ def open_device(name: str | int | device | None = None) -> Device:
 def _opened(wanted: device, key: str) -> Device:
     backend: Device = _backend(wanted.type).open_device(wanted.index or 0)
     if wanted.type in adopted:
-        backend.name = wanted.type
+        backend.name, backend.is_host = wanted.type, False  # As it is of the device whose name it has.
     return _open.setdefault(key, backend)
 
 

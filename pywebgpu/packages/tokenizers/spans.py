@@ -45,21 +45,21 @@ class Spans:
         """Looks for all of them."""
         if not _splits(self._tokenizer.pre_tokenizer):
             _refuse()
-        found: list[tuple[Span, int | None]] = []
+        placed: list[tuple[Span, int | None]] = []
         names: list[str] = []
         n_words = 0
         for start, part, is_added in self._sections():
             if is_added:
-                found.append(((start, start + len(part)), None))
+                placed.append(((start, start + len(part)), None))
                 names.append(part)
                 continue
             for tokens, spans in self._words(start, part):
-                found += [(span, n_words) for span in spans]
+                placed += [(span, n_words) for span in spans]
                 names += tokens
                 n_words += 1
         if names != self._tokens:
             _refuse()
-        return found
+        return placed
 
     def _sections(self) -> list[tuple[int, str, bool]]:
         """Added tokens, and what stands between them."""
@@ -75,20 +75,20 @@ class Spans:
 
     def _words(self, start: int, text: str) -> list[tuple[list[str], list[Span]]]:
         """The tokens of each word, with where they stand in the whole text."""
-        made = backend.of(self._tokenizer)
-        letters = [made.normalize(letter) for letter in text] if self._tokenizer.normalizer else list(text)
+        normalizing = backend.of(self._tokenizer)
+        letters = [normalizing.normalize(letter) for letter in text] if self._tokenizer.normalizer else list(text)
         normal = "".join(letters)
-        if self._tokenizer.normalizer and made.normalize(text) != normal:
+        if self._tokenizer.normalizer and normalizing.normalize(text) != normal:
             _refuse()
         origins = [start + number for number, letter in enumerate(letters) for _ in letter]
         words = []
         position = 0
-        for word in made.split(normal):
+        for word in normalizing.split(normal):
             begin = normal.find(word, position)
             if begin < 0 or normal[position:begin].strip():
                 _refuse()
             position = begin + len(word)
-            tokens = made.word(word)[1]
+            tokens = normalizing.word(word)[1]
             spans = [
                 (begin + first, begin + last) for first, last in _side_by_side(self._tokenizer.model, word, tokens)
             ]

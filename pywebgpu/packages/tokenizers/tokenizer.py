@@ -296,13 +296,13 @@ class Tokenizer:
         words = [text if isinstance(text, list) else [text] for text in texts]
         rows = iter(self.backend().encode([word for text in words for word in text]))
         joined = []
-        for text, given in zip(words, texts, strict=True):
+        for text, source in zip(words, texts, strict=True):
             ids: list[int] = []
             tokens: list[str] = []
             origins: list[Origin] = []
             for number, word in enumerate(text):
                 row = next(rows)
-                spans = Spans(self, word, row[1], number if isinstance(given, list) else None)
+                spans = Spans(self, word, row[1], number if isinstance(source, list) else None)
                 ids += row[0]
                 tokens += row[1]
                 origins += [(spans, index) for index in range(len(row[0]))]
