@@ -308,9 +308,14 @@ class SparseTensor(Tensor):
         return sparse_mask(self.to_dense(), mask)
 
     def _assign(self, node: Node) -> Self:
-        """A write in place, which is computed of the dense tensor: what is not at a coordinate has to stay 0."""
+        """A write in place, which is computed of the dense tensor: what is not at a coordinate has to stay 0.
+
+        Raises NotImplementedError for coordinates in any order, as PyTorch does.
+        """
+        if self.layout is closed_types.sparse_coo:
+            raise NotImplementedError("a sparse tensor is not written in place so: make a new one of its values")
         dense = Tensor._new(node, self._values()._storage.device)
-        result = sparse_mask(dense, self.coalesce() if self.layout is closed_types.sparse_coo else self)
+        result = sparse_mask(dense, self)
         if int(dense.count_nonzero()) != int(result._values().count_nonzero()):
             raise NotImplementedError(
                 "a sparse tensor gets no new coordinates in place here: make a new one of its indices and values"
