@@ -28,10 +28,7 @@ if TYPE_CHECKING:
     from pywebgpu.kernels.kernel import Kernel
     from pywebgpu.kernels.target import Target
 
-ON_GPU = (
-    "device cpu computes on the GPU here, as NumPy is not installed: it has the GPU's dtypes, which float64 is not "
-    "among, and reads wait for the GPU"
-)
+ON_GPU = "device cpu computes on the GPU here, as NumPy is not installed; float64 it does not compute"
 
 
 class CpuStorageDevice(Blocking, Counting):
