@@ -13,8 +13,9 @@ from tests.hosts.host import HOSTS, Host
 
 STEPS = 3000
 # How much more a memory may hold in the second half of a run than in the first. A browser clears JavaScript's own when
-# it likes, so there the least of each half is compared, and not the process; code that became hot takes room too. On the GPU a read that
-# arrives late makes the next one take another buffer: a few of 256 bytes, where one lost in each step would be 90.
+# it likes, so there the least of each half is compared, and not the process; code that became hot takes room too. On
+# the GPU a read that arrives late makes the next one take another buffer: a few of 256 bytes, where one lost in each
+# step would be 90.
 MORE = {"GPU": 40 * 256, "tensors": 0, "WebAssembly": 0, "JavaScript": 2 << 20, "process": 16 << 20}
 # Bytes of a process after a step was captured for 500 shapes, where pipelines are a part of it; and how many more than
 # after half of them. Engines of JavaScript give 100 MB back when they like, so there their own heap is looked at.
