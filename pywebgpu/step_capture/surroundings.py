@@ -257,7 +257,7 @@ def _comparison(entries: list[Entry]) -> Callable[[], bool]:
     present = [(entry, look) for entry, look in present if type(look.thing) is not types.FunctionType]
     others = [entry for entry, _ in attributes if any(value is MISSING for value in entry.values)]
     facts = [look for look in looks if isinstance(look, Facts)]
-    tells, told = [look.tell for look in facts], [look.last for look in facts]
+    tells, last = [look.tell for look in facts], [look.last for look in facts]
     empty = [one for one in mappings if type(one) in (dict, OrderedDict) and not one]  # Most are, as modules' hooks.
     filled = [one for one in mappings if type(one) not in (dict, OrderedDict) or one]
     named = [one for one in filled if type(one) is dict and all(type(key) is str for key in one)]
@@ -296,7 +296,7 @@ def _comparison(entries: list[Entry]) -> Callable[[], bool]:
                 return False
             if [*chain.from_iterable(named)] != titles:  # Texts alone may be compared by value, which is faster.
                 return False
-            if get_referents(*classes, *modules) != of_own or [*map(call, tells)] != told:
+            if get_referents(*classes, *modules) != of_own or [*map(call, tells)] != last:
                 return False
             holds = get_referents(*holders)
             if len(holds) != len(held) or not all(map(is_, holds, held)):

@@ -102,8 +102,8 @@ def _extreme(name: str, text: str, value: float) -> Callable[..., Tensor]:
     ) -> Tensor:
         x = _filled(input, mask, value, as_floats=name == "logsumexp")
         axes = dim if name.startswith("arg") else _axes(dim, x.ndim)
-        found: Tensor = getattr(x, name)(axes, keepdim=keepdim)
-        return found.to(dtype or input.dtype)
+        reduced: Tensor = getattr(x, name)(axes, keepdim=keepdim)
+        return reduced.to(dtype or input.dtype)
 
     return _named(name, text, function)
 
@@ -111,8 +111,8 @@ def _extreme(name: str, text: str, value: float) -> Callable[..., Tensor]:
 def _along(name: str, text: str, value: float) -> Callable[..., Tensor]:
     def function(input: Tensor, dim: int, *, dtype: DType | None = None, mask: Mask = None) -> Tensor:
         x = _filled(input, mask, value, as_floats="softmax" in name)
-        found: Tensor = getattr(x, name)(dim, dtype=dtype or input.dtype)
-        return found
+        reduced: Tensor = getattr(x, name)(dim, dtype=dtype or input.dtype)
+        return reduced
 
     return _named(name, text, function)
 
@@ -151,12 +151,12 @@ def median(
 ) -> Tensor:
     """The median of the elements where `mask` is True; NaN of none."""
     x = input if input.dtype.is_floating_point else input.float()
-    found: Tensor = _filled(x, mask, NAN).nanmedian(dim, keepdim)[0]
+    medians: Tensor = _filled(x, mask, NAN).nanmedian(dim, keepdim)[0]
     if input.dtype.is_floating_point:
-        return found
-    if found.isnan().any():
+        return medians
+    if medians.isnan().any():
         raise ValueError("masked median expects no fully masked out rows if dtype is not floating point")
-    return found.to(dtype or input.dtype)
+    return medians.to(dtype or input.dtype)
 
 
 @_of_layouts
@@ -187,8 +187,8 @@ def logaddexp(
     input: Tensor, other: Tensor, *, dtype: DType | None = None, input_mask: Mask = None, other_mask: Mask = None
 ) -> Tensor:
     """log(exp(input) + exp(other)), of each where its mask is True."""
-    found = _filled(input, input_mask, -INF).logaddexp(_filled(other, other_mask, -INF))
-    return found.to(dtype or input.dtype)
+    added = _filled(input, input_mask, -INF).logaddexp(_filled(other, other_mask, -INF))
+    return added.to(dtype or input.dtype)
 
 
 @_of_layouts
@@ -270,8 +270,8 @@ def _output_mask(op: Callable[..., Tensor], input: Tensor, *args: Any, **options
     place = 1 if name == "norm" else 0
     dim = args[place] if len(args) > place else options.get("dim")
     axes, keepdim = _canonical_dim(dim, input.ndim), bool(options.get("keepdim"))
-    found: Tensor = chosen.to_dense().any(axes, keepdim) if input.ndim else chosen.to_dense()
-    return to_sparse(found, layout=input.layout) if isinstance(input, SparseTensor) else found
+    reached: Tensor = chosen.to_dense().any(axes, keepdim) if input.ndim else chosen.to_dense()
+    return to_sparse(reached, layout=input.layout) if isinstance(input, SparseTensor) else reached
 
 
 _REDUCTIONS = (
@@ -310,10 +310,10 @@ def _where(mask: Tensor, input: Tensor, fill_value: Tensor) -> Tensor:
     coo = mask._as_coo().coalesce()
     chosen = coo._values().to(dtypes.bool_)
     kept = chosen.flatten(1).any(1) if chosen.ndim > 1 else chosen
-    at = coo._indices()[:, kept]
-    picked = input.to_dense()[tuple(at)]
+    coordinates = coo._indices()[:, kept]
+    picked = input.to_dense()[tuple(coordinates)]
     values = functions.where(chosen[kept], picked, fill_value.to(picked.dtype))
-    result = made(at, values, input.shape, is_coalesced=True)
+    result = made(coordinates, values, input.shape, is_coalesced=True)
     return result if input.layout is closed_types.sparse_coo else result.to_sparse(layout=input.layout)
 
 

@@ -23,8 +23,8 @@ Maybe = Tensor | None
 
 def slice_(input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
     """input[start:end:step] along an axis."""
-    found: Tensor = input.movedim(dim, 0)[start:end:step].movedim(0, dim)
-    return found
+    part: Tensor = input.movedim(dim, 0)[start:end:step].movedim(0, dim)
+    return part
 
 
 def slice_copy(input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
@@ -212,8 +212,8 @@ def _batch_norm_with_update(
     momentum: float,
     eps: float,
 ) -> tuple[Tensor, ...]:
-    found = native_batch_norm(input, weight, bias, running_mean, running_var, True, momentum, eps)
-    return *found, input.new_empty(0, dtype=dtypes.uint8)
+    normalized = native_batch_norm(input, weight, bias, running_mean, running_var, True, momentum, eps)
+    return *normalized, input.new_empty(0, dtype=dtypes.uint8)
 
 
 # Masks and softmax
@@ -257,8 +257,8 @@ def _held(input: Tensor, mask: Tensor, indices: Sequence[Maybe]) -> tuple[Any, .
 
 @named_by_numpy
 def _unsafe_masked_index(input: Tensor, mask: Tensor, indices: Sequence[Maybe], fill: float) -> Tensor:
-    found: Tensor = input[_held(input, mask, indices)]
-    return found.masked_fill(mask.logical_not(), fill)
+    picked: Tensor = input[_held(input, mask, indices)]
+    return picked.masked_fill(mask.logical_not(), fill)
 
 
 @named_by_numpy
@@ -279,9 +279,9 @@ def max_pool2d_with_indices_backward(
     indices: Tensor,
 ) -> Tensor:
     flat = self.new_zeros(self.shape).flatten(-2)
-    found = flat.scatter_add(-1, indices.flatten(-2), grad_output.flatten(-2)).reshape(self.shape)
+    unpooled = flat.scatter_add(-1, indices.flatten(-2), grad_output.flatten(-2)).reshape(self.shape)
     order = suggested(self)
-    return found if order is None else relaid(found, of_order(tuple(self.shape), order))
+    return unpooled if order is None else relaid(unpooled, of_order(tuple(self.shape), order))
 
 
 def _chunk_cat(tensors: Sequence[Tensor], dim: int, num_chunks: int, *, out: Maybe = None) -> Tensor:
@@ -342,38 +342,38 @@ def segment_reduce(
                 "!unsafe."
             )
         ends = lengths.cumsum(-1)
-    at, count = axis % data.ndim, lengths.shape[-1]
-    position = create.arange(data.shape[at], device=data.device)
+    row_axis, count = axis % data.ndim, lengths.shape[-1]
+    position = create.arange(data.shape[row_axis], device=data.device)
     # A row belongs to as many groups as have ended before it; one after the last goes to a group that is dropped.
     group = (position.unsqueeze(-1) >= ends.unsqueeze(-2)).sum(-1)
     rest = (1,) * (data.ndim - group.ndim)
     how, start = _REDUCED[reduce]
     if reduce in ("max", "min"):
         start = float("-inf") if reduce == "max" else float("inf")
-    shape = [*data.shape[:at], count + 1, *data.shape[at + 1 :]]
-    made = data.new_full(shape, start if initial is None else initial)
+    shape = [*data.shape[:row_axis], count + 1, *data.shape[row_axis + 1 :]]
+    initials = data.new_full(shape, start if initial is None else initial)
     number = group.reshape(*group.shape, *rest).expand(data.shape)
     if reduce in ("max", "min"):
-        found = made.scatter_reduce(at, number, data.detach(), how).narrow(at, 0, count)
-        made = _Extreme.apply(*(part.movedim(at, 0) for part in (data, found, number)))
-        return made.movedim(0, at).contiguous()  # type: ignore[no-any-return]
+        folded = initials.scatter_reduce(row_axis, number, data.detach(), how).narrow(row_axis, 0, count)
+        initials = _Extreme.apply(*(part.movedim(row_axis, 0) for part in (data, folded, number)))
+        return initials.movedim(0, row_axis).contiguous()  # type: ignore[no-any-return]
     if reduce == "prod":
-        return _product(made, at, number, data).narrow(at, 0, count).contiguous()
-    found = made.scatter_reduce(at, number, data, how).narrow(at, 0, count).contiguous()
+        return _product(initials, row_axis, number, data).narrow(row_axis, 0, count).contiguous()
+    folded = initials.scatter_reduce(row_axis, number, data, how).narrow(row_axis, 0, count).contiguous()
     if reduce != "mean":
-        return found
+        return folded
     sizes = lengths.reshape(*lengths.shape, *rest)
     empty = float("nan") if initial is None else initial
-    return functions.where(sizes == 0, empty, found / sizes.clamp_min(1)).to(data.dtype)
+    return functions.where(sizes == 0, empty, folded / sizes.clamp_min(1)).to(data.dtype)
 
 
-def _product(start: Tensor, at: int, group: Tensor, data: Tensor) -> Tensor:
+def _product(start: Tensor, row_axis: int, group: Tensor, data: Tensor) -> Tensor:
     """The products of the segments. The gradient of what is alone NaN in one is the product of the others."""
     none, is_nan = start.new_zeros(start.shape), data.isnan()
-    counts = none.scatter_add(at, group, is_nan.to(data.dtype))
-    is_alone = is_nan.logical_and(counts.gather(at, group) == 1)
-    others = start.scatter_reduce(at, group, data.masked_fill(is_alone, 1), "prod")
-    alone = none.scatter_add(at, group, data.masked_fill(is_alone.logical_not(), 0))
+    counts = none.scatter_add(row_axis, group, is_nan.to(data.dtype))
+    is_alone = is_nan.logical_and(counts.gather(row_axis, group) == 1)
+    others = start.scatter_reduce(row_axis, group, data.masked_fill(is_alone, 1), "prod")
+    alone = none.scatter_add(row_axis, group, data.masked_fill(is_alone.logical_not(), 0))
     return functions.where(counts == 1, others * alone, others)
 
 
@@ -413,10 +413,10 @@ def grid_sampler(
     input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:
     """grid_sample, with numbers for its words."""
-    found: Tensor = functional.grid_sample(
+    sampled: Tensor = functional.grid_sample(
         input, grid, _MODES[interpolation_mode], _PADDINGS[padding_mode], align_corners
     )
-    return found
+    return sampled
 
 
 grid_sampler_2d = grid_sampler_3d = grid_sampler
@@ -440,8 +440,8 @@ def _upsample_bilinear2d_aa(
     given = scales_h if isinstance(scales_h, Sequence) else (scales_h, scales_w)
     sizes = tuple(output_size)
     steps = [1 / f if f else n / m for n, m, f in zip(input.shape[2:], sizes, given, strict=True)]
-    found: Tensor = filters.filtered(input, sizes, steps, "bilinear", corners=align_corners, antialias=True)
-    return found
+    resized: Tensor = filters.filtered(input, sizes, steps, "bilinear", corners=align_corners, antialias=True)
+    return resized
 
 
 globals().update(dispatch.all_public(globals(), __name__))

@@ -14,5 +14,5 @@ MOST = 40  # samples of an operator
 @pytest.mark.parametrize("name", sorted(operators.entries()))
 def test_results_lie_in_memory_as_those_of_pytorch(name: str, device: str) -> None:
     op = operators.entries()[name]
-    found = list(operators.strides(op, torch.float32, device, MOST))
-    assert not [item.why for item in found if item.kind == verdict.WRONG and item.why.startswith("strides")]
+    verdicts = list(operators.strides(op, torch.float32, device, MOST))
+    assert not [item.why for item in verdicts if item.kind == verdict.WRONG and item.why.startswith("strides")]

@@ -57,8 +57,8 @@ def through_pooling(t: Any, x: Any) -> Any:
     """The gradient, to what samples have in common, of gradients of samples."""
     p = t.ones(1, 4).requires_grad_()
     first = t.func.grad(lambda p, x: (t.nn.functional.max_pool1d(p * x, 2) ** 3).sum())
-    found = t.vmap(lambda x: first(p, x[None]).pow(2).sum())(x)
-    return t.autograd.grad(found.sum(), p)
+    squares = t.vmap(lambda x: first(p, x[None]).pow(2).sum())(x)
+    return t.autograd.grad(squares.sum(), p)
 
 
 def unrecorded(t: Any, x: Any) -> Any:
@@ -69,9 +69,9 @@ def unrecorded(t: Any, x: Any) -> Any:
 
 def through_another(t: Any, q: Any) -> Any:
     q = q.clone().requires_grad_()
-    found = t.func.grad(lambda x: (x * q).sin().sum())(t.ones(3))
-    found.sum().backward()
-    return found, q.grad
+    gradient = t.func.grad(lambda x: (x * q).sin().sum())(t.ones(3))
+    gradient.sum().backward()
+    return gradient, q.grad
 
 
 def dual(t: Any, x: Any, v: Any) -> Any:
@@ -183,8 +183,8 @@ def test_draws_of_samples_are_as_asked() -> None:
 def test_draws_of_a_generator_of_its_own_are_as_asked() -> None:
     own = pywebgpu.Generator(device="cpu").manual_seed(3)
     noisy = lambda row: row + pywebgpu.randn(3, device="cpu", generator=own)  # noqa: E731
-    found = pywebgpu.vmap(noisy, randomness="different")(pywebgpu.zeros(4, 3, device="cpu"))
-    assert len({tuple(row) for row in found.tolist()}) == 4
+    draws = pywebgpu.vmap(noisy, randomness="different")(pywebgpu.zeros(4, 3, device="cpu"))
+    assert len({tuple(row) for row in draws.tolist()}) == 4
     with pytest.raises(RuntimeError, match="randomness"):
         pywebgpu.vmap(noisy)(pywebgpu.zeros(4, 3, device="cpu"))
 

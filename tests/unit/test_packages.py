@@ -77,10 +77,10 @@ def test_files_are_read_by_the_package_and_back(tmp_path: Path) -> None:
         "b": pywebgpu.ones(2, dtype=pywebgpu.bool, device="cpu"),
     }
     ours.save_file(values, tmp_path / "a.safetensors", {"format": "pt"})
-    found = theirs.load_file(tmp_path / "a.safetensors")
-    assert found["a"].tolist() == values["a"].tolist()
-    assert found["b"].dtype is torch.bool
-    theirs.save_file(found, tmp_path / "b.safetensors", {"k": "v"})
+    loaded = theirs.load_file(tmp_path / "a.safetensors")
+    assert loaded["a"].tolist() == values["a"].tolist()
+    assert loaded["b"].dtype is torch.bool
+    theirs.save_file(loaded, tmp_path / "b.safetensors", {"k": "v"})
     with safe_open(tmp_path / "b.safetensors", "pt", "cpu") as file:
         assert (file.keys(), file.metadata(), file.get_slice("a").get_shape()) == (["a", "b"], {"k": "v"}, [2, 3])
         assert file.get_slice("a")[1:, 0].tolist() == [3]
@@ -110,22 +110,22 @@ def test_names_that_share_memory_are_stored_once(tmp_path: Path) -> None:
         )
     with pytest.raises(RuntimeError, match="share memory"):
         ours.save_file(dict(model.state_dict()), tmp_path / "c.safetensors")
-    whole = pywebgpu.arange(8.0, device="cpu")
-    ours.save_file({"a": whole[:4], "b": whole[4:]}, tmp_path / "d.safetensors")  # Parts that do not overlap.
-    for wrong in (whole.reshape(2, 4).T, [1]):
+    base = pywebgpu.arange(8.0, device="cpu")
+    ours.save_file({"a": base[:4], "b": base[4:]}, tmp_path / "d.safetensors")  # Parts that do not overlap.
+    for wrong in (base.reshape(2, 4).T, [1]):
         with pytest.raises(ValueError, match=r"contiguous|expected torch"):
             ours.save({"a": wrong})  # type: ignore[dict-item]
 
 
 def test_a_file_of_a_tokenizer_is_what_was_read() -> None:
-    made = Tokenizer.from_str(json.dumps(FILE))
-    assert json.loads(made.to_str()) == FILE
-    assert json.loads(copy.deepcopy(made).to_str()) == FILE
-    made.pre_tokenizer.add_prefix_space = True
-    made.post_processor = processors.BertProcessing(("[SEP]", 9), ("[CLS]", 2))
-    assert json.loads(made.to_str())["pre_tokenizer"]["add_prefix_space"] is True
-    assert made.num_special_tokens_to_add(is_pair=True) == 3
-    assert (made.truncation, made.padding) == (
+    tokenizer = Tokenizer.from_str(json.dumps(FILE))
+    assert json.loads(tokenizer.to_str()) == FILE
+    assert json.loads(copy.deepcopy(tokenizer).to_str()) == FILE
+    tokenizer.pre_tokenizer.add_prefix_space = True
+    tokenizer.post_processor = processors.BertProcessing(("[SEP]", 9), ("[CLS]", 2))
+    assert json.loads(tokenizer.to_str())["pre_tokenizer"]["add_prefix_space"] is True
+    assert tokenizer.num_special_tokens_to_add(is_pair=True) == 3
+    assert (tokenizer.truncation, tokenizer.padding) == (
         {"max_length": 6, "stride": 1, "strategy": "longest_first", "direction": "right"},
         {"length": 8, "pad_to_multiple_of": None, "pad_id": 0, "pad_token": "[PAD]", "pad_type_id": 0,
          "direction": "left"},
@@ -133,12 +133,16 @@ def test_a_file_of_a_tokenizer_is_what_was_read() -> None:
 
 
 def test_tokens_that_are_added_get_the_next_numbers() -> None:
-    made = Tokenizer(models.BPE({"a": 0, "b": 1}, []))
-    assert made.add_special_tokens(["<s>", "a"]) == 2
-    assert made.add_tokens(["<s>", AddedToken("c", lstrip=True), ""]) == 2
-    assert made.get_vocab() == {"a": 0, "b": 1, "<s>": 2, "c": 3}
-    assert (made.get_vocab_size(), made.get_vocab_size(with_added_tokens=False)) == (4, 2)
-    assert (made.id_to_token(3), made.token_to_id("d"), made.get_added_tokens_decoder()[3].lstrip) == ("c", None, True)
+    tokenizer = Tokenizer(models.BPE({"a": 0, "b": 1}, []))
+    assert tokenizer.add_special_tokens(["<s>", "a"]) == 2
+    assert tokenizer.add_tokens(["<s>", AddedToken("c", lstrip=True), ""]) == 2
+    assert tokenizer.get_vocab() == {"a": 0, "b": 1, "<s>": 2, "c": 3}
+    assert (tokenizer.get_vocab_size(), tokenizer.get_vocab_size(with_added_tokens=False)) == (4, 2)
+    assert (tokenizer.id_to_token(3), tokenizer.token_to_id("d"), tokenizer.get_added_tokens_decoder()[3].lstrip) == (
+        "c",
+        None,
+        True,
+    )
 
 
 @pytest.mark.parametrize(
@@ -151,14 +155,14 @@ def test_tokens_that_are_added_get_the_next_numbers() -> None:
     ],
 )
 def test_what_is_too_long_is_cut(lengths: tuple[int, ...], options: dict[str, Any], wanted: list[Any]) -> None:
-    made = Tokenizer(models.BPE())
-    made.post_processor = processors.BertProcessing(("[SEP]", 9), ("[CLS]", 2))
-    made.enable_truncation(**{"max_length": 5, **options})
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.post_processor = processors.BertProcessing(("[SEP]", 9), ("[CLS]", 2))
+    tokenizer.enable_truncation(**{"max_length": 5, **options})
     rows = [([1] * length, ["a"] * length, [None] * length) for length in lengths]
-    found = made._around(rows, add_special_tokens=True)
-    last = [number for number in found.sequence_ids if number is not None].count(len(lengths) - 1)
-    assert ["AB"[: len(lengths)], last, [len(part) - len(found) + last for part in found.overflowing]] == wanted
-    assert len(found) <= made.truncation["max_length"]  # type: ignore[index]
+    encoding = tokenizer._around(rows, add_special_tokens=True)
+    last = [number for number in encoding.sequence_ids if number is not None].count(len(lengths) - 1)
+    assert ["AB"[: len(lengths)], last, [len(part) - len(encoding) + last for part in encoding.overflowing]] == wanted
+    assert len(encoding) <= tokenizer.truncation["max_length"]  # type: ignore[index]
 
 
 def test_pairs_are_joined_by_how_often_they_occur(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,12 +171,12 @@ def test_pairs_are_joined_by_how_often_they_occur(monkeypatch: pytest.MonkeyPatc
             return [word for text in texts for word in text.split()]
 
     monkeypatch.setattr(Tokenizer, "backend", lambda self: Spaces())
-    made = Tokenizer(models.BPE())
-    made.train_from_iterator(
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.train_from_iterator(
         ["low low lower", "newest newest"], trainers.BpeTrainer(vocab_size=14, special_tokens=["<s>"])
     )
-    assert made.token_to_id("<s>") == 0
-    assert made.model.merges == [("l", "o"), ("w", "e"), ("e", "we"), ("n", "ewe"), ("s", "t")]
+    assert tokenizer.token_to_id("<s>") == 0
+    assert tokenizer.model.merges == [("l", "o"), ("w", "e"), ("e", "we"), ("n", "ewe"), ("s", "t")]
     with pytest.raises(NotImplementedError, match="Unigram"):
         Tokenizer(models.Unigram()).train_from_iterator(["a"])
 

@@ -13,26 +13,26 @@ from pywebgpu.packages.tokenizers import components
 
 PACKAGE = "@huggingface/tokenizers", "0.2.0", "dist/tokenizers.min.mjs"
 MAKE = """({ Tokenizer }) => (tokenizer, config) => {
-  const made = new Tokenizer(JSON.parse(tokenizer), JSON.parse(config));
-  const { added_tokens_map: added, model } = made;
+  const built = new Tokenizer(JSON.parse(tokenizer), JSON.parse(config));
+  const { added_tokens_map: added, model } = built;
   const id = (token) => added.get(token)?.id ?? model.tokens_to_ids.get(token) ?? model.unk_token_id;
   // A model of whole words gives those that it does not know as they are.
   const known = (token) => added.has(token) || model.tokens_to_ids.has(token);
   const name = (token) => (model.config?.type === "WordLevel" && !known(token) ? model.unk_token ?? token : token);
   const row = (tokens) => [tokens.map(id), tokens.map(name)];
-  const encode = (text) => row(made.encode_text(text));
+  const encode = (text) => row(built.encode_text(text));
   const word = (text) => row(model([text]));
   const words = (text) => {
-    const normal = made.normalizer ? made.normalizer(text) : text;
-    return made.pre_tokenizer ? made.pre_tokenizer(normal) : [normal];
+    const normal = built.normalizer ? built.normalizer(text) : text;
+    return built.pre_tokenizer ? built.pre_tokenizer(normal) : [normal];
   };
   return {
     encode: (texts) => JSON.stringify(JSON.parse(texts).map(encode)),
     word: (text) => JSON.stringify(word(text)),
-    normalize: (text) => made.normalizer(text),
+    normalize: (text) => built.normalizer(text),
     words: (texts) => JSON.stringify(JSON.parse(texts).flatMap(words)),
-    split: (text) => JSON.stringify(made.pre_tokenizer(text)),
-    join: (tokens) => made.decoder(JSON.parse(tokens)),
+    split: (text) => JSON.stringify(built.pre_tokenizer(text)),
+    join: (tokens) => built.decoder(JSON.parse(tokens)),
   };
 }"""
 EMPTY = {"type": "WordLevel", "vocab": {}, "unk_token": ""}

@@ -19,20 +19,20 @@ def shown(name, tokenizer):
     print(name, pair.ids, pair.type_ids, pair.sequence_ids, len(pair))
 
 
-whole = Tokenizer(models.BPE())
-whole.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-whole.decoder = decoders.ByteLevel()
+by_bytes = Tokenizer(models.BPE())
+by_bytes.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+by_bytes.decoder = decoders.ByteLevel()
 alphabet = pre_tokenizers.ByteLevel.alphabet()
 options = dict(vocab_size=300, special_tokens=["<s>", "</s>", "<pad>"], show_progress=False)
-whole.train_from_iterator(texts, trainers.BpeTrainer(initial_alphabet=sorted(alphabet), **options))
-whole.post_processor = processors.TemplateProcessing(
+by_bytes.train_from_iterator(texts, trainers.BpeTrainer(initial_alphabet=sorted(alphabet), **options))
+by_bytes.post_processor = processors.TemplateProcessing(
     single="<s> $A </s>", pair="<s> $A </s> $B:1 </s>:1", special_tokens=[("<s>", 0), ("</s>", 1)]
 )
-print(len(alphabet), whole.get_vocab_size(), json.loads(whole.to_str())["model"]["merges"][:12])
-shown("bytes", whole)
-whole.enable_truncation(12, stride=2)
-whole.enable_padding(pad_id=2, pad_token="<pad>", pad_to_multiple_of=8)
-for row in whole.encode_batch([LINES[0], (LINES[2], LINES[0])]):
+print(len(alphabet), by_bytes.get_vocab_size(), json.loads(by_bytes.to_str())["model"]["merges"][:12])
+shown("bytes", by_bytes)
+by_bytes.enable_truncation(12, stride=2)
+by_bytes.enable_padding(pad_id=2, pad_token="<pad>", pad_to_multiple_of=8)
+for row in by_bytes.encode_batch([LINES[0], (LINES[2], LINES[0])]):
     print(row.ids, row.attention_mask, [part.ids for part in row.overflowing])
 
 signs = "abcdefghijklmnopqrstuvwxyz12'!,"
