@@ -57,7 +57,20 @@ def below_autograd() -> Iterator[None]:
         _left_out.blocks.pop()
 
 
-class OpOverload:
+class _Operator:
+    """What is called with tensors, whose classes and modes may answer for it."""
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        if used.overrides is not None:
+            return used.overrides(self, self._run, args, kwargs)
+        return self._run(*args, **kwargs)
+
+    def _run(self, *args: Any, **kwargs: Any) -> Any:
+        """What it computes, once nobody else answered."""
+        raise NotImplementedError
+
+
+class OpOverload(_Operator):
     """One operator: a schema, and kernels by the device that they are for."""
 
     _schema: FunctionSchema
@@ -89,11 +102,6 @@ class OpOverload:
         if schema is not None:
             return schema.is_mutable
         return self._overloadname.endswith("out") or (self._opname.endswith("_") and not self._opname.endswith("__"))
-
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        if used.overrides is not None:
-            return used.overrides(self, self._run, args, kwargs)
-        return self._run(*args, **kwargs)
 
     def _run(self, *args: Any, **kwargs: Any) -> Any:
         tensors = [leaf for leaf in _pytree.tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
@@ -156,7 +164,7 @@ class OpOverload:
         return _operator, (self.namespace, self._opname, self._overloadname)
 
 
-class OpOverloadPacket:
+class OpOverloadPacket(_Operator):
     """The operators of one name, which differ in their arguments."""
 
     def __init__(self, namespace: str, name: str) -> None:
@@ -178,12 +186,7 @@ class OpOverloadPacket:
             f"The underlying op of '{self.__dict__.get('_operator_path')}' has no overload name '{overload}'"
         )
 
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        if used.overrides is not None:
-            return used.overrides(self, self._choose, args, kwargs)
-        return self._choose(*args, **kwargs)
-
-    def _choose(self, *args: Any, **kwargs: Any) -> Any:
+    def _run(self, *args: Any, **kwargs: Any) -> Any:
         operators = [*self._overloads.values()]
         if len(operators) > 1:
             fitting = [operator for operator in operators if operator._schema.accepts(args, kwargs)]
@@ -206,7 +209,7 @@ class OpOverloadPacket:
         return _operator, (self._namespace, self.__name__, None)
 
 
-class HigherOrderOperator:
+class HigherOrderOperator(_Operator):
     """An operator that a program writes as a class or with kernels by dispatch key; functions may be its arguments.
 
     vmap and derivatives follow what its kernel records, so that kernels for function transforms are never called.
@@ -232,11 +235,6 @@ class HigherOrderOperator:
     def has_kernel_for_dispatch_key(self, key: object) -> bool:
         """Whether a kernel was given for a key."""
         return key_name(key) in self.py_kernels
-
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        if used.overrides is not None:
-            return used.overrides(self, self._run, args, kwargs)
-        return self._run(*args, **kwargs)
 
     def _run(self, *args: Any, **kwargs: Any) -> Any:
         tensors = [leaf for leaf in _pytree.tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]

@@ -4,7 +4,7 @@ import random
 
 
 def fill(module, seed=0, scale=0.1):
-    """Gives every parameter of two axes and more small normal numbers, and zeros to biases."""
+    """Gives every parameter of two axes and more small normal numbers, and zeros to biases; returns it."""
     import torch
 
     source = random.Random(seed)
@@ -17,6 +17,7 @@ def fill(module, seed=0, scale=0.1):
             if parameter.dim() > 1:
                 values = [source.gauss(0, scale) for _ in range(parameter.numel())]
                 parameter.copy_(torch.tensor(values).reshape(parameter.shape))
+    return module
 
 
 def normal(*shape, seed=0):

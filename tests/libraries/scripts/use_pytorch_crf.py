@@ -1,16 +1,8 @@
 import torch
+from seeding import fill
 from torchcrf import CRF
 
 print("imported")
-
-
-def fill(module):
-    """Numbers that are the same wherever it runs."""
-    with torch.no_grad():
-        for number, weight in enumerate(module.parameters()):
-            weight.copy_(torch.sin(torch.arange(weight.numel()).float() * 0.7 + number).view(weight.shape) * 0.3)
-    return module
-
 
 model = fill(CRF(4, batch_first=True))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

@@ -1,17 +1,9 @@
 import snntorch as snn
 import torch
+from seeding import fill
 from snntorch import functional, surrogate
 
 print("imported")
-
-
-def fill(module):
-    """Numbers that are the same wherever it runs."""
-    with torch.no_grad():
-        for number, weight in enumerate(module.parameters()):
-            weight.copy_(torch.sin(torch.arange(weight.numel()).float() * 0.7 + number).view(weight.shape) * 0.3)
-    return module
-
 
 layer, spikes = fill(torch.nn.Linear(4, 3)), snn.Leaky(beta=0.9, spike_grad=surrogate.fast_sigmoid())
 optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
