@@ -51,26 +51,26 @@ def difference(one: drawn.Recipe, device: str, *, peer: bool = True) -> str | No
         raise
     except Exception as error:  # As a program's own errors are seen, this is one of the harness or of a capture.
         return f"compiled: {type(error).__name__}: {error}"
-    found = world.compared(eager, compiled, world.EXACT, same_library=True)
-    if found is not None and _is_random(eager, one, device):
+    rounding = world.compared(eager, compiled, world.EXACT, same_library=True)
+    if rounding is not None and _is_random(eager, one, device):
         return None
     # A norm over flat parameters rounds otherwise than one over each, which differences and small divisors enlarge.
     off: tuple[float, ...] = (LAST_BIT,) if device != "cpu" else ()
     if "clip_grad_norm_" in source(program, one.scope):
         off = (LAST_BIT, -LAST_BIT, 1e-6, -1e-6)
-    if found is not None:
-        if not any(_is_off(pywebgpu, eager, one, device, by, world.EXACT) for by in off):
-            return f"compiled: {found}"
-        found = None
+    if rounding is not None and not any(_is_off(pywebgpu, eager, one, device, by, world.EXACT) for by in off):
+        return f"compiled: {rounding}"
     if compiled.counted("recompiles") and not any(compiled.reasons()):
         return "compiled: recorded again without a reason"
     if compiled.counted("differences") and not drawn.writes(one):
         return f"audit: {compiled.reasons()}"
-    if one.seed % INTERRUPTED == 0 and not (drawn.writes(one) or drawn.refuses(one)):
+    # Where rounding alone differs, what an interrupted call left cannot be told from a part of it.
+    if one.seed % INTERRUPTED == 0 and not (rounding or drawn.writes(one) or drawn.refuses(one)):
         with audited("0"):
             found = interrupts.found(program, one.scope, device, random.Random(one.seed))
         if found is not None:
             return f"interrupt: {found}"
+    found = None
     text = source(program, one.scope)
     has_float64 = any(word in text for word in ("double", "float64"))  # which is cpu's alone
     is_alone = program.alone or (device != "cpu" and has_float64) or _normalizes_noise(text)
