@@ -31,6 +31,19 @@ CORRECTED = sys.version_info >= (3, 12)  # `sum` of floats adds up what rounding
 BINARY_OP = dis.opmap["BINARY_OP"]
 
 
+def number(value: object, argument: str = "argument") -> Number:
+    """A Python number of one, or of what stands for one: a tensor of a single element, a number of NumPy's.
+
+    Raises TypeError, which names the argument, for anything else; arrays have to be tensors first.
+    """
+    if isinstance(value, NUMBERS) or type(value) is complex:
+        return value  # type: ignore[return-value]  # Number is what most dtypes hold.
+    if hasattr(value, "item") and type(value).__hash__ is not None:  # An array can change, and has no hash.
+        converted: Number = value.item()
+        return converted
+    raise TypeError(f"{argument} must be Number, not {type(value).__name__}")
+
+
 class NotFreeError(CaptureError):
     """What the function does is only right with plain numbers: the call has to be recorded with those."""
 

@@ -16,6 +16,7 @@ from pywebgpu.devices.base import check_room, check_supported
 from pywebgpu.dtypes import DType
 from pywebgpu.ir.graph import Spec, thread_state
 from pywebgpu.ops import pointwise
+from pywebgpu.step_capture.free_number import Number, number
 from pywebgpu.support import closed_types
 from pywebgpu.tensor import from_data, history, layout, transfer
 from pywebgpu.tensor.base import TensorBase
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
     from pywebgpu.devices.base import Device
-    from pywebgpu.step_capture.free_number import Number
     from pywebgpu.tensor.factory_options import DeviceLike
     from pywebgpu.tensor.tensor import Tensor
     from pywebgpu.tensor.types import Sizes
@@ -284,6 +284,7 @@ class ConversionMethods(InplaceMethods):
         self, size: Sizes, fill_value: Number, *, dtype: DType | None = None, device: DeviceLike = None, **options: Any
     ) -> Tensor:
         """A tensor of one number, with this one's dtype and device unless others are given."""
+        fill_value = number(fill_value, "new_full(): argument 'fill_value' (position 2)")
         opened = self._storage.device if device is None else devices.open_device(device)
         spec = Spec(as_tuple((size,)), dtype or self.dtype)
         check_supported(spec.dtype, opened)

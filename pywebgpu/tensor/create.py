@@ -13,6 +13,7 @@ from pywebgpu.composites import creation
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import ShapeError
 from pywebgpu.step_capture.capture import capture_state
+from pywebgpu.step_capture.free_number import number
 from pywebgpu.support import numbers
 from pywebgpu.support.shapes import Shape
 from pywebgpu.tensor import factory_options, from_data
@@ -153,7 +154,7 @@ def empty(*sizes: int | Sequence[int], **options: Unpack[Sized]) -> Tensor:
 
 def full(size: Sizes, fill_value: Operand, **options: Unpack[Made]) -> Tensor:
     """A tensor of one number; its dtype is the number's unless one is given."""
-    value = factory_options.number(fill_value)
+    value = number(fill_value, "full(): argument 'fill_value' (position 2)")
     if isinstance(size, int):
         raise TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
     factory = factory_options.FactoryOptions("full", options, dtypes.of_scalar(value))
@@ -192,8 +193,8 @@ def _range(name: str, args: Sequence[Any], options: Ranged) -> tuple[Any, Any, A
     names = ("start", "end", "step") if len(args) > 1 or "end" in options else ("end",)
     parts |= dict(zip(names, args, strict=False))
     parts |= {key: options.pop(key) for key in ("start", "end", "step") if key in options}
-    start, end, step = (factory_options.number(parts[key]) for key in ("start", "end", "step"))
-    return tuple(int(v) if isinstance(v, bool) else v for v in (start, end, step))  # type: ignore[return-value]
+    bounds = [number(parts[key], f"{name}(): argument {key!r}") for key in ("start", "end", "step")]
+    return tuple(int(v) if isinstance(v, bool) else v for v in bounds)  # type: ignore[return-value]
 
 
 def range(start: float = 0, end: float | None = None, step: float = 1, **options: Unpack[Made]) -> Tensor:
@@ -208,17 +209,13 @@ def range(start: float = 0, end: float | None = None, step: float = 1, **options
 def linspace(start: Operand, end: Operand, steps: int, **options: Unpack[Made]) -> Tensor:
     """`steps` numbers from start to end, both included, at equal distances."""
     factory = factory_options.FactoryOptions("linspace", options)
-    return factory.tensor(
-        creation.linspace(factory_options.number(start), factory_options.number(end), index(steps), factory.dtype)
-    )
+    return factory.tensor(creation.linspace(number(start), number(end), index(steps), factory.dtype))
 
 
 def logspace(start: Operand, end: Operand, steps: int, base: float = 10.0, **options: Unpack[Made]) -> Tensor:
     """base to the power of linspace."""
     factory = factory_options.FactoryOptions("logspace", options)
-    return factory.tensor(
-        creation.logspace(factory_options.number(start), factory_options.number(end), index(steps), base, factory.dtype)
-    )
+    return factory.tensor(creation.logspace(number(start), number(end), index(steps), base, factory.dtype))
 
 
 def tril_indices(row: int, col: int, offset: int = 0, **options: Unpack[Made]) -> Tensor:
@@ -260,6 +257,6 @@ def empty_like(input: Tensor, **options: Unpack[Made]) -> Tensor:
 def full_like(input: Tensor, fill_value: Operand, **options: Unpack[Made]) -> Tensor:
     """One number in another tensor's shape, dtype and device."""
     factory = factory_options.like("full_like", input, options)
-    value = factory_options.number(fill_value)
+    value = number(fill_value, "full_like(): argument 'fill_value' (position 2)")
     numbers.check(value, factory.dtype)
     return factory.tensor(creation.full(value, tuple(input.shape), factory.dtype))

@@ -13,7 +13,6 @@ from pywebgpu.devices.base import Device, check_room, check_supported
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node
-from pywebgpu.step_capture.free_number import NUMBERS
 from pywebgpu.support.closed_types import strided
 from pywebgpu.support.shapes import Shape
 from pywebgpu.tensor import outputs
@@ -22,7 +21,6 @@ from pywebgpu.tensor.memory_format import formatted
 from pywebgpu.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
-    from pywebgpu.step_capture.free_number import Number
     from pywebgpu.tensor.types import Made, Sized
 
 DeviceLike = str | int | devices.device | None
@@ -119,16 +117,6 @@ def size(name: str, args: Sequence[Any], options: Sized) -> Shape:
     if not args:
         raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
     return sizes(args, name)
-
-
-def number(value: object) -> Number:
-    """A Python number of one, or of what stands for one (a tensor or array of a single element)."""
-    if isinstance(value, NUMBERS) or type(value) is complex:
-        return value  # type: ignore[return-value]  # Number is what most dtypes hold.
-    if hasattr(value, "item"):
-        converted: Number = value.item()
-        return converted
-    raise TypeError(f"expected a number, but got {type(value).__name__}")
 
 
 def check_dtype(dtype: DType, device: DeviceLike) -> None:

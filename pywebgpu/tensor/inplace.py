@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 from pywebgpu.composites import arithmetic
 from pywebgpu.ir.graph import Node, thread_state
 from pywebgpu.ops import pointwise
+from pywebgpu.step_capture.free_number import number
 from pywebgpu.tensor import overlap, transfer
 from pywebgpu.tensor.apply import called
 from pywebgpu.tensor.base import TensorBase
@@ -50,7 +51,9 @@ class InplaceMethods(ContractionMethods):
 
     def fill_(self, value: Operand) -> Self:
         """One number everywhere: of Python, or of a tensor without axes."""
-        if isinstance(value, TensorBase) and value.ndim:
+        if not isinstance(value, TensorBase):
+            value = number(value, "fill_(): argument 'value' (position 1)")
+        elif value.ndim:
             raise RuntimeError(
                 f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
             )

@@ -2,9 +2,11 @@
 
 import warnings
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pytest
+import torch as theirs
 
 import pywebgpu as torch
 from pywebgpu.ir import graph
@@ -92,3 +94,30 @@ def test_sizes_of_numpy_are_those_of_python_from_then_on() -> None:
 def test_functions_refuse_arrays_as_pytorchs_do(call: Callable[[], torch.Tensor]) -> None:
     with pytest.raises(TypeError):
         call()
+
+
+NUMBERS = {
+    "fill_": lambda t, value: t.ones(2).fill_(value),
+    "full": lambda t, value: t.full((2,), value),
+    "full_like": lambda t, value: t.full_like(t.ones(2), value),
+    "new_full": lambda t, value: t.ones(2).new_full((2,), value),
+    "arange": lambda t, value: t.arange(value),
+}
+VALUES = {
+    "array": np.array([1.0, 2.0]), "array of other bytes": np.array([1.0, 2.0], ">f4"), "array of one": np.array([2.0]),
+    "array without axes": np.array(2.0), "list": [1, 2], "text": "a", "nothing": None,
+    "number of NumPy": np.float32(3.0), "whole number of NumPy": np.int64(3), "bool of NumPy": np.True_, "number": 2.5,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
+@pytest.mark.parametrize("function", NUMBERS.values(), ids=NUMBERS)
+def test_what_counts_as_a_number(function: Any, value: Any) -> None:
+    def outcome(library: Any) -> Any:
+        try:
+            return function(library, value).tolist()
+        except TypeError:
+            return TypeError
+
+    with torch.device("cpu"):
+        assert outcome(torch) == outcome(theirs)
