@@ -45,7 +45,6 @@ class CpuStorageDevice(Blocking, Counting):
         self._counters |= {"peak_bytes": 0, "live_buffers": 0, "ffi_calls": 0, "bind_groups_created": 0}
         self._counters["scratch_bytes"] = 0
         self._computing: Device | None = None
-        self._said = False
 
     @property
     def target(self) -> Target:
@@ -89,9 +88,8 @@ class CpuStorageDevice(Blocking, Counting):
             trouble = adapters.problem()
             other = f"there is no other device ({trouble})" if trouble else "compute on webgpu"
             raise DeviceError(f"device cpu computes with NumPy, which is not installed; {other}, or install NumPy")
-        if computing.target.wgsl and not self._said:
-            self._said = True
-            warnings.warn(ON_GPU, stacklevel=2)
+        if computing.target.wgsl:
+            warnings.warn(ON_GPU, stacklevel=2)  # Python's filters show it once.
         return program, computing.load(program)
 
     def run(

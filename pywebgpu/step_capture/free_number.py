@@ -31,17 +31,17 @@ CORRECTED = sys.version_info >= (3, 12)  # `sum` of floats adds up what rounding
 BINARY_OP = dis.opmap["BINARY_OP"]
 
 
-def number(value: object, argument: str = "argument") -> Number:
+def number(value: object, function: str, argument: str) -> Number:
     """A Python number of one, or of what stands for one: a tensor of a single element, a number of NumPy's.
 
-    Raises TypeError, which names the argument, for anything else; arrays have to be tensors first.
+    Raises TypeError, which names the function and its argument, for anything else; arrays have to be tensors first.
     """
     if isinstance(value, NUMBERS) or type(value) is complex:
         return value  # type: ignore[return-value]  # Number is what most dtypes hold.
     if hasattr(value, "item") and type(value).__hash__ is not None:  # An array can change, and has no hash.
         converted: Number = value.item()
         return converted
-    raise TypeError(f"{argument} must be Number, not {type(value).__name__}")
+    raise TypeError(f"{function}(): argument {argument!r} must be Number, not {type(value).__name__}")
 
 
 class NotFreeError(CaptureError):

@@ -284,7 +284,7 @@ class ConversionMethods(InplaceMethods):
         self, size: Sizes, fill_value: Number, *, dtype: DType | None = None, device: DeviceLike = None, **options: Any
     ) -> Tensor:
         """A tensor of one number, with this one's dtype and device unless others are given."""
-        fill_value = number(fill_value, "new_full(): argument 'fill_value' (position 2)")
+        fill_value = number(fill_value, "new_full", "fill_value")
         opened = self._storage.device if device is None else devices.open_device(device)
         spec = Spec(as_tuple((size,)), dtype or self.dtype)
         check_supported(spec.dtype, opened)

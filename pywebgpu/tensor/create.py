@@ -154,7 +154,7 @@ def empty(*sizes: int | Sequence[int], **options: Unpack[Sized]) -> Tensor:
 
 def full(size: Sizes, fill_value: Operand, **options: Unpack[Made]) -> Tensor:
     """A tensor of one number; its dtype is the number's unless one is given."""
-    value = number(fill_value, "full(): argument 'fill_value' (position 2)")
+    value = number(fill_value, "full", "fill_value")
     if isinstance(size, int):
         raise TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
     factory = factory_options.FactoryOptions("full", options, dtypes.of_scalar(value))
@@ -193,7 +193,7 @@ def _range(name: str, args: Sequence[Any], options: Ranged) -> tuple[Any, Any, A
     names = ("start", "end", "step") if len(args) > 1 or "end" in options else ("end",)
     parts |= dict(zip(names, args, strict=False))
     parts |= {key: options.pop(key) for key in ("start", "end", "step") if key in options}
-    bounds = [number(parts[key], f"{name}(): argument {key!r}") for key in ("start", "end", "step")]
+    bounds = [number(parts[key], name, key) for key in ("start", "end", "step")]
     return tuple(int(v) if isinstance(v, bool) else v for v in bounds)  # type: ignore[return-value]
 
 
@@ -209,13 +209,21 @@ def range(start: float = 0, end: float | None = None, step: float = 1, **options
 def linspace(start: Operand, end: Operand, steps: int, **options: Unpack[Made]) -> Tensor:
     """`steps` numbers from start to end, both included, at equal distances."""
     factory = factory_options.FactoryOptions("linspace", options)
-    return factory.tensor(creation.linspace(number(start), number(end), index(steps), factory.dtype))
+    return factory.tensor(
+        creation.linspace(
+            number(start, "linspace", "start"), number(end, "linspace", "end"), index(steps), factory.dtype
+        )
+    )
 
 
 def logspace(start: Operand, end: Operand, steps: int, base: float = 10.0, **options: Unpack[Made]) -> Tensor:
     """base to the power of linspace."""
     factory = factory_options.FactoryOptions("logspace", options)
-    return factory.tensor(creation.logspace(number(start), number(end), index(steps), base, factory.dtype))
+    return factory.tensor(
+        creation.logspace(
+            number(start, "logspace", "start"), number(end, "logspace", "end"), index(steps), base, factory.dtype
+        )
+    )
 
 
 def tril_indices(row: int, col: int, offset: int = 0, **options: Unpack[Made]) -> Tensor:
@@ -257,6 +265,6 @@ def empty_like(input: Tensor, **options: Unpack[Made]) -> Tensor:
 def full_like(input: Tensor, fill_value: Operand, **options: Unpack[Made]) -> Tensor:
     """One number in another tensor's shape, dtype and device."""
     factory = factory_options.like("full_like", input, options)
-    value = number(fill_value, "full_like(): argument 'fill_value' (position 2)")
+    value = number(fill_value, "full_like", "fill_value")
     numbers.check(value, factory.dtype)
     return factory.tensor(creation.full(value, tuple(input.shape), factory.dtype))

@@ -52,7 +52,7 @@ class InplaceMethods(ContractionMethods):
     def fill_(self, value: Operand) -> Self:
         """One number everywhere: of Python, or of a tensor without axes."""
         if not isinstance(value, TensorBase):
-            value = number(value, "fill_(): argument 'value' (position 1)")
+            value = number(value, "fill_", "value")
         elif value.ndim:
             raise RuntimeError(
                 f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
