@@ -229,6 +229,7 @@ LATER = (
     "tensor/grad_fn_names.py",
     "tensor/types.py",
     "tensor/unique.py",
+    "tensor/wrapper.py",
     "testing/",
     "utils/",
 )

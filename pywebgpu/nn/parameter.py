@@ -20,16 +20,43 @@ class _Conversion:
 conversion = share("conversions of parameters", _Conversion())
 
 
-class Parameter(Tensor):
+class _OrMarked(type(Tensor)):  # type: ignore[misc]
+    """Tensors of a program's own classes stay such when they become parameters: a mark says that they are."""
+
+    def __instancecheck__(self, instance: object) -> bool:
+        if type.__instancecheck__(self, instance):
+            return True
+        mark = self.__dict__.get("MARK", "")
+        return bool(mark) and isinstance(instance, Tensor) and getattr(instance, mark, False)
+
+
+def _marked(data: Tensor, mark: str, requires_grad: bool) -> Any:
+    """A tensor of a program's own class, with its memory and a mark."""
+    parameter: Any = data.detach()
+    if type(parameter) is not type(data):
+        raise RuntimeError(
+            f"Creating a Parameter from an instance of type {type(data).__name__} requires that detach() returns an "
+            f"instance of the same type, but return type {type(parameter).__name__} was found instead. To use the type "
+            "as a Parameter, please correct the detach() semantics defined by its __torch_dispatch__() implementation."
+        )
+    parameter.requires_grad_(requires_grad)
+    setattr(parameter, mark, True)
+    return parameter
+
+
+class Parameter(Tensor, metaclass=_OrMarked):
     """A tensor which a Module lists among its parameters when it becomes an attribute.
 
     It shares the elements of `data` and starts a history of its own.
     """
 
     __slots__ = ()
+    MARK = "_is_param"
     __torch_function__ = staticmethod(dispatch.disabled)
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Self:
+        if data is not None and type(data) not in (Tensor, cls) and not issubclass(type(data), Parameter):
+            return _marked(data, cls.MARK, requires_grad)  # type: ignore[no-any-return]
         parameter: Any = (create.zeros(0) if data is None else data).detach()
         parameter.__class__ = cls
         parameter.requires_grad_(requires_grad)

@@ -58,6 +58,9 @@ def apply(function: Callable[..., object], *args: object, **kwargs: object) -> o
         if tensor._path and memory_format.is_permuted(tensor._path):
             is_permuted = True
         if tensor._storage.device is not device:
+            if tensor._storage.device.name == device.name:  # One has no memory: its class computes.
+                device = device if not device.has_values else tensor._storage.device
+                continue
             target = next((x._storage.device for x in tensors if not is_on_host(x)), device)
             args = tuple([_on(target, arg) for arg in args])
             return apply(function, *args, **{name: _on(target, value) for name, value in kwargs.items()})

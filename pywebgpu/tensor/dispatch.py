@@ -55,6 +55,7 @@ class Overrides(threading.local):
 
 
 state = Overrides()
+operators: Any = None  # what asks rules for operators, once there were any (see wrapper.py)
 
 
 class NoDispatch:
@@ -113,7 +114,7 @@ def _is_asked_further_out() -> bool:
 def _asks_modes(function: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(function)
     def call(*args: P.args, **options: P.kwargs) -> R:
-        if used.overrides is None or not state.modes or state.n_all_off:
+        if used.overrides is None or not (state.modes or state.operator_modes) or state.n_all_off:
             return function(*args, **options)
         return used.overrides(call, function, args, options)  # type: ignore[no-any-return]
 
@@ -155,6 +156,8 @@ def ask(name: Any, function: Callable[..., Any], args: tuple[Any, ...], options:
     modes = state.modes if not state.n_all_off else []
     overriders = overriding(args, options) if not (state.n_off or state.n_all_off) else []
     if not (modes or overriders):
+        if operators is not None and not state.n_plain:
+            return operators(name, function, args, options)
         return function(*args, **options)
     return answered(name, modes, overriders, args, options)
 

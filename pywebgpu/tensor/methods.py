@@ -210,6 +210,8 @@ def node_of(self: TensorBase, other: TensorBase) -> Node:
 
 def elsewhere(self: TensorBase, other: TensorBase) -> Node:
     """The node of a tensor on another device: only a single number of device cpu may come from there."""
+    if other._storage.device.name == self._storage.device.name:  # One has no memory: its class computes.
+        return other._node
     if is_on_host(other):
         moved: Node = transfer.transfer(other, self._storage.device)._node
         return moved

@@ -69,12 +69,17 @@ def printoptions(**options: Any) -> Iterator[None]:
         _options[0] = before
 
 
-def text(tensor: Tensor) -> str:
-    """repr(tensor). Waits for the device; where Python cannot, it says what is known without the values."""
+def text(tensor: Tensor, contents_text: str | None = None) -> str:
+    """repr(tensor). Waits for the device; where Python cannot, it says what is known without the values.
+
+    contents_text: what a class of a program says in place of the elements.
+    """
     grad_fn = tensor.grad_fn  # Before the value is read: a layer's node is taken apart for that.
     prefix = "tensor(" if type(tensor).__name__ in _PLAIN else f"{type(tensor).__name__}("
     suffixes = [] if tensor.is_cpu else [f"device='{tensor.device}'"]
-    if tensor.is_meta:
+    if contents_text is not None:
+        body = contents_text
+    elif tensor.is_meta:
         body = "..."
         suffixes.append(f"size={tuple(tensor.shape)}")
         if tensor.dtype is not dtypes.default():
@@ -98,7 +103,8 @@ def text(tensor: Tensor) -> str:
         suffixes.append(f"grad_fn=<{type(grad_fn).__name__}>")
     elif tensor.requires_grad:
         suffixes.append("requires_grad=True")
-    return with_suffixes(prefix + body, suffixes)
+    shown = with_suffixes(prefix + body, suffixes)
+    return f"Parameter({shown})" if getattr(tensor, "_is_param", False) else shown
 
 
 _PLAIN = ("Tensor", "Parameter")

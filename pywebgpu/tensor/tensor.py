@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from importlib import import_module
 from types import FunctionType
@@ -84,8 +84,15 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
         """The memory of a tensor without its history, as a tensor of a subclass."""
         return import_module("pywebgpu.tensor.copies").made_as(cls, data, require_grad)
 
+    @staticmethod
+    def _make_wrapper_subclass(cls: Any, size: Iterable[int], **options: Any) -> Any:
+        """A tensor of a class that has no memory: the class's `__torch_dispatch__` computes."""
+        return import_module("pywebgpu.tensor.wrapper").make(cls, size, **options)
+
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
+        if "__torch_dispatch__" in cls.__dict__:
+            import_module("pywebgpu.tensor.wrapper").prepare(cls)
         if dispatch.overrides(cls):
             dispatch.start()
 
@@ -282,11 +289,10 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
             )
         return bool(self.eq(element).any().item())  # type: ignore[arg-type]  # Operand names no complex.
 
-    def __repr__(self) -> str:
-        text: str = import_module("pywebgpu.tensor.show").text(self)
-        return text
+    if not TYPE_CHECKING:  # Subclasses have a repr without options, and of names that are not here mypy is to complain.
 
-    if not TYPE_CHECKING:
+        def __repr__(self, *, tensor_contents: str | None = None) -> str:
+            return import_module("pywebgpu.tensor.show").text(self, tensor_contents)
 
         def __getattr__(self, name: str) -> Any:
             """A method of PyTorch's that is not here raises when it is called, and says why."""
@@ -307,6 +313,8 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         if id(self) in memo:
             return memo[id(self)]  # type: ignore[no-any-return]
+        if hasattr(type(self), "__torch_dispatch__"):
+            return import_module("pywebgpu.tensor.wrapper").copied(self, memo)  # type: ignore[no-any-return]
         if not self.is_leaf:
             raise RuntimeError(
                 "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "

@@ -179,10 +179,6 @@ ANSWERS: dict[str, Any] = {
     "jit._state._clear_class_state": lambda: None,
     "cuda.jiterator._create_jit_fn": lambda code_string, **options: _refusing("cuda.jiterator"),
     "cuda.jiterator._create_multi_output_jit_fn": lambda code_string, num_outputs, **opts: _refusing("cuda.jiterator"),
-    "utils._mode_utils.no_dispatch": contextlib.nullcontext,
-    "utils._python_dispatch.is_traceable_wrapper_subclass": lambda t: (
-        hasattr(t, "__tensor_flatten__") and hasattr(t, "__tensor_unflatten__")
-    ),
     "autograd._profiler_enabled": lambda: False,
     "autograd._disable_profiler": lambda: None,
     "distributed.is_available": lambda: False,
