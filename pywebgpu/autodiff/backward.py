@@ -196,7 +196,7 @@ def _through(node: Node, grad: Node, grads: dict[Node, Node]) -> None:
                 raise RuntimeError(TWICE)
             for index in reads:
                 is_written = is_written or walk.is_stale(inputs[index] if index >= 0 else node)
-        if is_written and walk.rewritten and (now := _values_now(node, reads)) is not None:
+        if is_written and (now := _values_now(node, reads)) is not None:
             part = rule(grad, now.get(node, node), *[now.get(source, source) for source in inputs], **attrs)
         elif is_written:
             part = _of_written(node, grad, input_index, reads)

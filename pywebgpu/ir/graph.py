@@ -363,14 +363,16 @@ class Node:
     spent: backward went through all of its history.
     stale: an in-place write replaced it in its tensor after it was read.
     views: weak references to views of it that have their own values, which such a write makes stale, too; else not set.
+    shared: the storage that it was the value of until it was written through `x.data`, which no gradient minds, and how
+    many other writes that had seen; else not set.
     storage: a weak reference to the tensor storage whose value it became; not set before.
     accumulator: what wants to see the gradient that arrives here (a leaf tensor, hooks); see autograd.
     function: the name of the function that it is the result of, where a gradient may ask; else not set.
     """
 
     __slots__ = (
-        "__weakref__", "accumulator", "attrs", "buffer", "freed", "function", "inputs", "op", "requires", "spec",
-        "spent", "stale", "storage", "views",
+        "__weakref__", "accumulator", "attrs", "buffer", "freed", "function", "inputs", "op", "requires", "shared",
+        "spec", "spent", "stale", "storage", "views",
     )  # fmt: skip
 
     def __init__(self, op: Op, inputs: tuple[Node, ...], attrs: Attrs, spec: Spec, requires: bool = False) -> None:
@@ -384,6 +386,7 @@ class Node:
         self.accumulator: Any = None
 
     storage: Any
+    shared: tuple[Any, int]
     views: list[ref[Node]]
     function: str
 

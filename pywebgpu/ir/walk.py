@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence, Set
 from sys import getrefcount
-from weakref import WeakKeyDictionary, ref
+from weakref import ref
 
 from pywebgpu.dtypes import float32
 from pywebgpu.ir.graph import DATA, HOST, NO_ATTRS, NO_VIEWS, Node, Spec, is_view, thread_state
@@ -130,20 +130,22 @@ def is_stale(node: Node) -> bool:
     return True
 
 
-# Values that were replaced through `x.data`, which PyTorch does not count, and what gives the value that is there now.
-rewritten: WeakKeyDictionary[Node, Callable[[], Node | None]] = WeakKeyDictionary()
-
-
 def as_written(node: Node) -> Node | None:
-    """What a node's place holds now, where it was replaced through `x.data`; None where it was replaced otherwise."""
+    """What a node's memory holds now, where it was written through `x.data` alone; else None."""
     views: list[Node] = []
-    below: Node | None = node
-    while below is not None and below not in rewritten:
+    below = node
+    while not hasattr(below, "shared"):
+        inputs = below.inputs  # A view may have its own value since.
+        if not inputs or not is_view(below.op):
+            return None
         views.append(below)
-        below = _below(below)
-    now = None if below is None else rewritten[below]()
-    for view in reversed(views if now is not None else ()):
-        now = Node(view.op, (now,), view.attrs, view.spec)  # type: ignore[arg-type]  # It is no None here.
+        below = inputs[0]
+    storage, counted = below.shared
+    if storage.counted != counted:
+        return None
+    now: Node = storage.node
+    for view in reversed(views):
+        now = Node(view.op, (now,), view.attrs, view.spec)
     return now
 
 

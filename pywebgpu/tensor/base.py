@@ -12,7 +12,6 @@ import warnings
 from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Self
-from weakref import ref
 
 from pywebgpu import devices
 from pywebgpu.autodiff import grad_mode
@@ -20,7 +19,6 @@ from pywebgpu.composites import arithmetic, wide
 from pywebgpu.devices.base import Device, check_possible
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import ShapeError
-from pywebgpu.ir import walk
 from pywebgpu.ir.graph import Composite, Movement, Node, Pointwise, Reduction, RowsNode, Structural, thread_state, used
 from pywebgpu.ops import pointwise
 from pywebgpu.runtime import executor
@@ -446,8 +444,7 @@ class TensorBase:
         if not self._uncounted:
             storage.counted += 1
         elif replaced is not None:
-            place = ref(storage)
-            walk.rewritten[replaced] = lambda: None if (kept := place()) is None else kept.node
+            replaced.shared = storage, storage.counted
         executor.record(storage)
         for shown in (self, self._base):
             if shown is None:

@@ -137,3 +137,43 @@ def what_was_written_through_data_before_is_saved_as_it_is(torch, x, say):
         c.backward()
     except RuntimeError as error:
         say("is at version 1; expected version 0" in str(error))
+
+
+@program
+def a_gradient_reads_what_was_assigned_through_data_to_a_result_that_nobody_has_any_more(torch, x, say):
+    class Assign(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, scratch, value, index):
+            ctx.index = index
+            scratch.data[index] = value
+            return scratch
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad, grad[ctx.index], None
+
+    first, weight = x(2).requires_grad_(), x(1).requires_grad_()
+    for is_read in (False, True):
+        rows = Assign.apply(x(2, 4), first, (..., 0))
+        for index in range(3):
+            value = torch.sin((rows[..., : index + 1] * weight).sum(-1))
+            if is_read:
+                say(value)
+            rows = Assign.apply(rows, value, (..., index + 1))
+        say(rows._version)
+        (rows * 2).sum().backward()
+        say(first.grad, weight.grad)
+
+
+@program
+def a_write_that_counts_after_one_through_data_is_refused(torch, x, say):
+    weight = x(2).requires_grad_()
+    rows = x(4)
+    total = (rows[:2] * weight).sum()
+    rows.data[1] = 7.0
+    total.backward()
+    say(weight.grad)
+    total = (rows[:2] * weight).sum()
+    rows.data[1] = 8.0
+    rows.add_(1)
+    attempt(say, total.backward)

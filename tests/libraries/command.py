@@ -271,13 +271,13 @@ def main(arguments: Sequence[str]) -> int:
     for library, script in pairs:
         result = tried(python, library, script, options.device, options.host, verbose=options.verbose)
         results.append(result)
+        if options.write:
+            write([result])
         marks = " ".join(
             f"{name} {'yes' if getattr(result, name) else 'NO'}" for name in ("imports", "trains", "numbers")
         )
         words = f"{script:32} {result.version:10} {options.host} {options.device:6} {marks} {result.seconds:6.1f} s"
         print(f"{words}  {result.error[:160]}", flush=True)
-    if options.write:
-        write(results)
     n_passed = sum(result.passed for result in results)
     print(f"{n_passed} passed, {len(results) - n_passed} failed")
     return 0 if n_passed == len(results) else 1

@@ -83,11 +83,7 @@ LIBRARIES = (
         advice="Drawing of neighbours needs pyg-lib.",
     ),
     Library("e3nn", ">=0.6,<0.7", "opt_einsum opt_einsum_fx==0.1.4", advice="Its gates have constants that it draws."),
-    Library(
-        "torchdiffeq",
-        ">=0.2.5,<0.3",
-        advice="Gradients through the steps of adaptive solvers raise: use odeint_adjoint, or a method of fixed steps.",
-    ),
+    Library("torchdiffeq", ">=0.2.5,<0.3"),
     Library("kornia", ">=0.9,<0.10", "kornia_rs"),
     Library("pytorch-metric-learning", ">=2.9,<2.10"),
     Library("pytorch-ignite", ">=0.5.5,<0.6", scripts=("use_ignite",)),
