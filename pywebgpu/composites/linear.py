@@ -76,6 +76,11 @@ def inner(a: Node, b: Node) -> Node:
     """The sum of products over the last axis of both: (..., k), (*, k) -> (..., *)."""
     if not a.spec.shape or not b.spec.shape:
         return arithmetic.mul(a, b)
+    if a.spec.shape[-1] != b.spec.shape[-1]:
+        raise ShapeError(
+            "inner() the last dimension must match on both input tensors but got shapes "
+            f"{list(a.spec.shape)} and {list(b.spec.shape)}"
+        )
     return tensordot(a, b, ([-1], [-1]))
 
 

@@ -159,11 +159,14 @@ def adaptive_avg_pool(x: Node, output_size: int | Sequence[int | None], *, rank:
 
     Window i goes from floor(i n / size) to ceil((i + 1) n / size); a size of None keeps the axis.
     """
-    precision.require_floating(f"adaptive_avg_pool{rank}d", x)
+    name = f"adaptive_avg_pool{rank}d"
+    precision.require_floating(name, x)
     dtype, x = x.spec.dtype, precision.upcast(x)
-    for axis, size in _outputs(f"adaptive_avg_pool{rank}d", x, output_size, rank):
+    for axis, size in _outputs(name, x, output_size, rank, may_lack_channels=rank < 3):
         parts = _split_evenly(x, axis, size)
-        if isinstance(parts, Node):
+        if not size:
+            x = scan.part(x, axis, 0, 0)
+        elif isinstance(parts, Node):
             x = reduce.drop(reduce.row_mean(parts, (axis + 1,)), (axis + 1,), keepdim=False)
         else:
             x = joining.cat([reduce.row_mean(part, (axis,)) for part in parts], axis)
@@ -180,8 +183,9 @@ def adaptive_max_pool_with_indices(x: Node, output_size: int | Sequence[int | No
 
     Folds one axis after the other, the last one first: each time the position travels with the value.
     """
-    outputs = _outputs(f"adaptive_max_pool{rank}d", x, output_size, rank)
-    space = _space(f"adaptive_max_pool{rank}d", x, rank)
+    name = f"adaptive_max_pool{rank}d"
+    outputs, space = _outputs(name, x, output_size, rank), x.spec.shape[len(x.spec.shape) - rank :]
+    precision.require_floating(name, x)
     index: Node | None = None
     for axis, size in reversed(outputs):
         stride = prod(space[axis - (len(x.spec.shape) - rank) + 1 :])
@@ -189,6 +193,9 @@ def adaptive_max_pool_with_indices(x: Node, output_size: int | Sequence[int | No
         here = pointwise.mul(here, arithmetic.like(here, stride))
         index = here if index is None else pointwise.add(index, here)
         values, positions = [], []
+        if not size:
+            x, index = scan.part(x, axis, 0, 0), scan.part(index, axis, 0, 0)
+            continue
         for start, stop in _bounds(x.spec.shape[axis], size):
             part, positions_of_part = scan.part(x, axis, start, stop), scan.part(index, axis, start, stop)
             value, where = extremes.largest(part, axes=(axis,))
@@ -199,11 +206,19 @@ def adaptive_max_pool_with_indices(x: Node, output_size: int | Sequence[int | No
     return x, index
 
 
-def _outputs(name: str, x: Node, output_size: int | Sequence[int | None], rank: int) -> list[tuple[int, int]]:
-    """The axes to pool, each with its number of windows."""
-    if rank > 1 and len(x.spec.shape) <= rank:
-        raise ValueError(f"{name}: Input dimension should be at least {rank + 1}, got {list(x.spec.shape)}")
-    space = _space(name, x, rank)
+def _outputs(
+    name: str, x: Node, output_size: int | Sequence[int | None], rank: int, *, may_lack_channels: bool = False
+) -> list[tuple[int, int]]:
+    """The axes to pool, each with its number of windows. The first axis may be empty."""
+    shape = x.spec.shape
+    if rank > 1 and len(shape) <= rank:
+        raise ValueError(f"{name}: Input dimension should be at least {rank + 1}, got {list(shape)}")
+    _check_rank(name, shape, rank)
+    if 0 in shape[len(shape) - rank if may_lack_channels else 1 :]:
+        raise ShapeError(
+            f"{name}: Expected input to have non-zero size for non-batch dimensions, but got: {list(shape)}"
+        )
+    space = shape[len(shape) - rank :]
     out_sizes = (output_size,) * rank if isinstance(output_size, int) else tuple(output_size)
     if len(out_sizes) != rank:
         raise ShapeError(f"{name}: output_size must have {rank} values, got {out_sizes}")
@@ -235,13 +250,18 @@ def _split_evenly(x: Node, axis: int, size: int) -> Node | list[Node]:
 
 def _space(name: str, x: Node, rank: int) -> Shape:
     shape = x.spec.shape
-    if len(shape) not in (rank + 1, rank + 2):
-        raise ShapeError(f"{name}: Expected {rank + 1}D or {rank + 2}D input, but got: {list(shape)}")
+    _check_rank(name, shape, rank)
     if 0 in shape[len(shape) - rank - 1 :]:
         raise ShapeError(
-            f"{name}: Expected input to have non-zero size for non-batch dimensions, but got: {list(shape)}"
+            f"{name}: Expected {rank + 1}D or {rank + 2}D (batch mode) tensor with optional 0 dim batch size: Expected "
+            f"input's non-batch dimensions to have positive length, but got: {list(shape)}"
         )
     return shape[len(shape) - rank :]
+
+
+def _check_rank(name: str, shape: Shape, rank: int) -> None:
+    if len(shape) not in (rank + 1, rank + 2):
+        raise ShapeError(f"{name}: Expected {rank + 1}D or {rank + 2}D input, but got: {list(shape)}")
 
 
 def _after(
@@ -250,10 +270,9 @@ def _after(
     """The padding behind each axis: `pad`, and what the last window of ceil_mode reaches further."""
     out = []
     for n, k, s, p, d in zip(space, kernel, step, pad, dilation, strict=True):
-        if k < 1 or s < 1 or d < 1:
-            raise ShapeError(
-                f"{name}: kernel size, stride and dilation should be greater than zero, got {k}, {s} and {d}"
-            )
+        for argument, number in (("stride", s), ("kernel_size", k), ("dilation", d)):
+            if number < 1:
+                raise ShapeError(f"{name}: {argument} must be greater than zero, but got {number}")
         reach = d * (k - 1) + 1
         if p < 0 or p > reach // 2:
             raise ShapeError(

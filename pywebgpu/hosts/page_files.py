@@ -141,7 +141,7 @@ LATER = (
     "kernels/gamma.py",
     "kernels/inverses.py",
     "kernels/neighbours.py",
-    "torch_api/masked.py",
+    "torch_api/masked/",
     "torch_api/memory.py",
     "torch_api/mps.py",
     "nn/embedding_bag.py",

@@ -175,7 +175,10 @@ def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
 def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     """The lower triangular L of A = L L^H, or its conjugate transpose."""
     factorization.require("linalg.cholesky", A, square=True)
-    factor = factorization.run(factorization.Cholesky, A, upper)
+    try:
+        factor = factorization.run(factorization.Cholesky, A, upper)
+    except LinAlgError:
+        raise _failure("linalg.cholesky", A.mH if upper else A) from None
     return factor.mH if upper else factor
 
 
@@ -188,7 +191,11 @@ def inv(A: Tensor) -> Tensor:
     try:
         return factorization.inverse(A)
     except LinAlgError:
-        raise LinAlgError("linalg.inv: The inversion could not be completed because A is singular.") from None
+        raise _failure("linalg.inv", A) from None
+
+
+def _failure(name: str, A: Tensor) -> LinAlgError:
+    return import_module("pywebgpu.linalg.checked_factors").failure(name, A)  # type: ignore[no-any-return]
 
 
 @writable
@@ -220,9 +227,11 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
         raise RuntimeError(f"linalg.solve: Incompatible shapes of A and B: {list(A.shape)} and {list(B.shape)}")
     lead = shapes.broadcast(tuple(A.shape[:-2]), tuple(right.shape[:-2]))
     a, b = A.expand(*lead, *A.shape[-2:]), right.expand(*lead, *right.shape[-2:])
-    solution = (
-        factorization.run(factorization.Solve, a, b) if left else factorization.run(factorization.Solve, a.mT, b.mT).mT
-    )
+    solve_left = partial(factorization.run, factorization.Solve)
+    try:
+        solution = solve_left(a, b) if left else solve_left(a.mT, b.mT).mT
+    except LinAlgError:
+        raise _failure("linalg.solve", a) from None
     return columns(solution.squeeze(-1) if is_vector else solution, by_rows=not left)
 
 
@@ -298,6 +307,8 @@ def pinv(
     rtol: Tolerance = None,
 ) -> Tensor:
     """The Moore-Penrose inverse."""
+    if A.ndim < 2:
+        raise ShapeError(f"linalg.pinv: expected a tensor with 2 or more dimensions, but got {list(A.shape)}")
     factorization.require("linalg.pinv", A, square=hermitian)
     rtol = rcond if rtol is None else rtol
     default = max(A.shape[-2:]) * limits.finfo(A.dtype).eps if atol is None else 0.0
@@ -308,6 +319,8 @@ def pinv(
 def _bound(value: Tolerance, default: float) -> object:
     if value is None:
         return default
+    if isinstance(value, TensorBase) and value.is_complex():
+        raise RuntimeError("linalg.pinv: rcond tensor of complex type is not supported.")
     return value.detach().cpu().unsqueeze(-1).numpy() if isinstance(value, TensorBase) else value
 
 
@@ -322,6 +335,8 @@ def matrix_rank(
     atol = tol if atol is None else atol
     default = max(A.shape[-2:]) * limits.finfo(A.dtype).eps if atol is None else 0.0
     relative = values.amax(-1, keepdim=True) * (default if rtol is None else rtol)
+    if isinstance(atol, TensorBase):
+        atol = atol.unsqueeze(-1)
     bound = relative if atol is None else relative.clamp(min=atol)
     return (values > bound).sum(-1)
 
@@ -364,6 +379,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
         )
     is_vector = B.ndim == 1 or (A.ndim - 1 == B.ndim and tuple(B.shape) == tuple(A.shape[:-1]))
     right = B.unsqueeze(-1) if is_vector else B
+    _check_lstsq(A, B, is_vector=is_vector)
     if rcond is not None and (driver == "gels" or rcond < 0 or (driver == "gelsd" and rcond >= 1)):
         rcond = None
     if rcond is not None and driver == "gelsy":
@@ -383,11 +399,30 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     return return_types.of("linalg_lstsq", (solution, rest, rank, values))
 
 
+def _check_lstsq(A: Tensor, B: Tensor, *, is_vector: bool) -> None:
+    if A.ndim < 2:
+        raise ShapeError("torch.linalg.lstsq: input must have at least 2 dimensions.")
+    if B.ndim < 1:
+        raise ShapeError("torch.linalg.lstsq: other must have at least 1 dimension.")
+    if A.dtype is not B.dtype:
+        raise RuntimeError(
+            f"torch.linalg.lstsq: Expected input and other to have the same dtype, but got {A.dtype} and {B.dtype}"
+        )
+    axis = -1 if B.ndim == 1 or is_vector else -2
+    if A.shape[-2] != B.shape[axis]:
+        raise ShapeError(
+            f"torch.linalg.lstsq: input.size(-2) should match other.size({axis}), got {list(A.shape)} and "
+            f"{list(B.shape)}"
+        )
+
+
 @writable
 def cond(A: Tensor, p: float | str | None = None) -> Tensor:
     """The condition number by a norm; None is the 2-norm."""
     if A.ndim >= 2 and A.shape[-1] == A.shape[-2] == 0:
         return create.zeros(A.shape[:-2], dtype=A.dtype.part or A.dtype, device=A.device)
+    if p not in (None, "fro", "nuc", 1, -1, 2, -2, inf, -inf):
+        raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
     if p in (None, 2, -2):
         values = svdvals(A)
         return values[..., -1] / values[..., 0] if p == -2 else values[..., 0] / values[..., -1]
@@ -404,8 +439,15 @@ def cond(A: Tensor, p: float | str | None = None) -> Tensor:
 @aten("reshape_alias")
 def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
     """The inverse of tensordot with A, whose first `ind` axes are rows."""
+    if ind <= 0:
+        raise RuntimeError("Expected a strictly positive integer for 'ind'")
     n = prod(A.shape[ind:])
-    return inv(A.reshape(-1, n)).reshape(*A.shape[ind:], *A.shape[:ind])
+    if prod(A.shape[:ind]) != n:
+        raise ShapeError(
+            "Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got "
+            f"{prod(A.shape[:ind])} != {n}"
+        )
+    return inv(A.reshape(n, n)).reshape(*A.shape[ind:], *A.shape[:ind])
 
 
 @writable
@@ -484,6 +526,14 @@ def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
 @by_columns
 def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
     """The inverse of A by its Cholesky factor."""
+    factorization.require("cholesky_inverse", L, square=True)
+    zero = (L.diagonal(0, -2, -1) == 0).detach()
+    if not L.is_meta and bool(zero.any()):
+        first = zero.reshape(-1, L.shape[-1]).any(0).tolist().index(True) + 1
+        raise LinAlgError(
+            f"cholesky_inverse: The diagonal element {first} is zero, the inversion "
+            "could not be completed because the input matrix is singular."
+        )
     return cholesky_solve(factorization.eye_like(L).expand(L.shape), L, upper)
 
 

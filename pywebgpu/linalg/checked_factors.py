@@ -75,6 +75,28 @@ def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = Fa
     return return_types.of("linalg_solve_ex", (solution, info))
 
 
+def failure(name: str, A: Tensor) -> factorization.LinAlgError:
+    """The error of linalg.inv, solve or cholesky, which says which matrix has no factors and where they end."""
+    if name == "linalg.cholesky":
+        info = factorization.host("linalg.cholesky_ex", _begun, A.detach())[1]
+        cause = (
+            "The factorization could not be completed because the input is not positive-definite (the leading minor of "
+            "order {} is not positive-definite)."
+        )
+    else:
+        info = _pivot(A)
+        cause = (
+            "The diagonal element {} is zero, the inversion could not be completed because the input matrix is "
+            "singular."
+            if name == "linalg.inv"
+            else "The solver failed because the input matrix is singular."
+        )
+    numbers = info.flatten().tolist()
+    first = next((index for index, number in enumerate(numbers) if number), 0)
+    batch = f"(Batch element {first}): " if info.ndim else ""
+    return factorization.LinAlgError(f"{name}: {batch}{cause.format(int(numbers[first]))}")
+
+
 def _begun(np: ModuleType, a: Array) -> tuple[Array, Array]:
     """Lower factors up to where they end, and the order of the minor that has none, or 0."""
     n = a.shape[-1]

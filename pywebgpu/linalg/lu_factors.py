@@ -130,6 +130,8 @@ def lu_unpack(
     none = LU_data.new_empty(0)
     if LU_pivots.dtype is not dtypes.int32:
         raise RuntimeError("torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.")
+    if unpack_pivots and not LU_pivots.is_meta and bool(((LU_pivots < 1) | (LU_pivots > m)).any()):
+        raise RuntimeError("torch.lu_unpack: LU_pivots are expected to be between 1 and LU.size(-2).")
     P = _permutation(LU_pivots, m, LU_data) if unpack_pivots else none
     if not unpack_data:
         return return_types.of("lu_unpack", (P, none, none))
@@ -154,6 +156,10 @@ def _permutation(pivots: Tensor, m: int, like: Tensor) -> Tensor:
 @aten("linalg_lu_solve")
 def solve_factored(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
     """linalg.lu_solve: X of A X = B by A's LU factors, or of X A = B, or with the transpose of A."""
+    if not pivots.is_meta and bool(((pivots < 1) | (pivots > LU.shape[-2])).any()):
+        raise RuntimeError(
+            "Pivots given to lu_solve must all be greater or equal to 1 and smaller or equal to LU.size(-2)"
+        )
     if not left:
         return columns(solve_factored(LU, pivots, B.mH, adjoint=not adjoint).mH, by_rows=True)
     P, L, U = lu_unpack(LU, pivots)

@@ -20,8 +20,11 @@ def broadcast(a: Shape, b: Shape) -> Shape:
     rank = max(len(a), len(b))
     pa, pb = (1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b
     out = []
-    for axis, (m, n) in enumerate(zip(pa, pb, strict=True)):
+    for m, n in zip(pa, pb, strict=True):
         if m != n and m != 1 and n != 1:
+            axis, m, n = max(
+                (d, m, n) for d, (m, n) in enumerate(zip(pa, pb, strict=True)) if m != n and 1 not in (m, n)
+            )
             raise ShapeError(
                 f"The size of tensor a ({m}) must match the size of tensor b ({n}) at non-singleton dimension {axis}: "
                 f"cannot broadcast {a} with {b}"

@@ -138,16 +138,19 @@ def _of_two(
         raise NotImplementedError("\"polar_cpu\" not implemented for 'Half'")
     if first.dtype not in PARTS:
         raise RuntimeError(
-            f"Expected both inputs to be Half, Float or Double tensors but got {first.dtype} and {second.dtype}"
+            f"Expected both inputs to be Half, Float or Double tensors but got {first.dtype.title} and "
+            f"{second.dtype.title}"
         )
     if second.dtype is not first.dtype:
         raise RuntimeError(
-            f"Expected object of scalar type {first.dtype} but got scalar type {second.dtype} for second argument"
+            f"Expected object of scalar type {first.dtype.title} but got scalar type {second.dtype.title} for "
+            "second argument"
         )
     result = apply(function, first, second)
     if out is not None and out.dtype is not result.dtype:
         raise RuntimeError(
-            f"Expected object of scalar type {result.dtype} but got scalar type {out.dtype} for argument 'out'"
+            f"Expected object of scalar type {result.dtype.title} but got scalar type {out.dtype.title} for "
+            "argument 'out'"
         )
     return outputs.finished(name, result, out, first, second)
 

@@ -286,7 +286,7 @@ def qr(input: Tensor, some: bool = True) -> tuple[Tensor, Tensor]:
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> tuple[Tensor, Tensor, Tensor]:
     """torch's old name of linalg.svd, with V instead of its transpose."""
     u, s, vh = importlib.import_module("pywebgpu.linalg").svd(input, not some)
-    return return_types.of("svd", (u, s, vh.mT))
+    return return_types.of("svd", (u, s, vh.mH))
 
 
 @named_by_numpy

@@ -59,6 +59,9 @@ REAL = frozenset((
     "bernoulli", "nanmean", "nansum", "fft.hfft", "fft.hfft2", "fft.hfftn", "fft.irfft", "fft.irfft2",
     "fft.irfftn",
 ))  # fmt: skip
+# What the values of a function are called, where it has several.
+PARTS = {"linalg.eig": ("eigenvalues", "eigenvectors"), "linalg.eigvals": ("eigenvalues",)}
+LETTERS = {"int32": "int", "int64": "long", "float32": "float", "float64": "double"}  # PyTorch's other words
 # Those that give `out` the shape of the result without a warning.
 QUIET = frozenset(("addbmm", "bernoulli", "multinomial", "narrow_copy", "nn.functional.logsigmoid"))
 RESIZED = (
@@ -124,15 +127,16 @@ def into(out: Output, result: R, name: str, *, is_quiet: bool = False) -> R:
     parts: Any = (result,) if is_alone else result
     if isinstance(targets, TensorBase) or len(targets) != len(parts):
         raise TypeError(f"{name}(): argument 'out' must be tuple of {len(parts)} Tensors")
-    for target, part in zip(targets, parts, strict=True):
-        _check(target, part, name, is_alone=is_alone)
+    names = PARTS.get(name, ("result",) * len(parts))
+    for target, part, known in zip(targets, parts, names, strict=True):
+        _check(target, part, name, known, is_alone=is_alone)
     for target, part in zip(targets, parts, strict=True):
         _write(target, part, is_quiet=is_quiet or name in QUIET)
     written: Any = result._make(targets) if hasattr(result, "_make") else out
     return written  # type: ignore[no-any-return]
 
 
-def _check(out: Tensor, result: Tensor, name: str, *, is_alone: bool) -> None:
+def _check(out: Tensor, result: Tensor, name: str, part: str, *, is_alone: bool) -> None:
     if thread_state.grad and (out.requires_grad or result.requires_grad):
         raise RuntimeError(
             f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
@@ -146,13 +150,15 @@ def _check(out: Tensor, result: Tensor, name: str, *, is_alone: bool) -> None:
     if name in SAME_DTYPE and not (is_alone and name in CASTING_ALONE):
         raise RuntimeError(
             f"{name}(): Expected out tensor to have scalar type {result_dtype.title} but got scalar type {wanted.title}"
+            f": expected dtype {result_dtype.name}, but got {LETTERS.get(wanted.name, wanted.name)} instead"
         )
     if name == "bernoulli" and not wanted.is_complex:
         return
     if not may_hold(wanted, result_dtype) or (name in REAL and wanted.is_complex > result_dtype.is_complex):
         kind = TypeError if name in JOINING else RuntimeError
         raise kind(
-            f"{name}(): result type {result_dtype.title} can't be cast to the desired output type {wanted.title}"
+            f"{name}(): result type {result_dtype.title} can't be cast to the desired output type {wanted.title}: "
+            f"Expected {part} to be safely castable, but got {part} with dtype {wanted.title}"
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
@@ -59,12 +60,25 @@ class RandomMethods(ReshapingMethods):
         self.exp_()
         return self
 
-    def random_(self, *range_: int, generator: Draws = None) -> Self:
-        """Whole numbers: random_() of all that the dtype holds, random_(to) of [0, to), random_(from, to) between."""
-        low, high = (0, largest(self.dtype) + 1) if not range_ else (0, range_[0]) if len(range_) == 1 else range_
+    def random_(self, *range_: int | None, generator: Draws = None) -> Self:
+        """Whole numbers: random_() of all that the dtype holds, random_(to) of [0, to), random_(from, to) between.
+
+        random_(from, None): up to the largest one.
+        """
+        low, high = (0, None) if not range_ else (0, range_[0]) if len(range_) == 1 else range_
+        low, limit = low or 0, largest(self.dtype)
+        high = limit + 1 if high is None else high
         for called, bound in (("from", low), ("to - 1", high - 1)):
-            if self.dtype.kind is not Kind.FLOAT and low < high and not self.dtype.low <= bound <= self.dtype.high:
+            if low < high and not self.dtype.low <= bound <= self.dtype.high:
                 raise ShapeError(f"{called} is out of bounds for {self.dtype.name}: {bound}")
+            if self.dtype.kind is Kind.FLOAT and range_ and abs(bound) > limit:
+                warnings.warn(
+                    f"{called} is out of bounds [-{limit}, {limit}]. Due to precision limitations {self.dtype.name} "
+                    "can support discrete uniform distribution only within this range. This warning will become an "
+                    "error in a future version of PyTorch",
+                    UserWarning,
+                    stacklevel=2,
+                )
         return self._drawn(random.integers, generator, int(low), int(high))
 
     def bernoulli_(self, p: Tensor | float = 0.5, *, generator: Draws = None) -> Self:

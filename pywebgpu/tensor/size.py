@@ -28,6 +28,17 @@ class Size(tuple[int, ...]):
             total *= n
         return total
 
+    def __mul__(self, count: SupportsIndex) -> Size:
+        return of(tuple.__mul__(self, count))
+
+    __rmul__ = __mul__
+
+    def __add__(self, other: tuple[Any, ...]) -> Size:  # PyTorch's, of numbers alone
+        return Size(tuple.__add__(self, other))
+
+    def __radd__(self, other: tuple[Any, ...]) -> Size:
+        return Size(other + tuple(self))
+
     @overload
     def __getitem__(self, key: SupportsIndex) -> int: ...
     @overload

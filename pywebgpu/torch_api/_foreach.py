@@ -63,7 +63,13 @@ def _repeated(value: Any, count: int, name: str) -> Sequence[Any]:
     """A value for each tensor. Where numbers scale products, a vector has one for each."""
     if isinstance(value, list | tuple):
         return value
-    if isinstance(value, Tensor) and value.dim() == 1 and name.startswith("addc"):
+    if isinstance(value, Tensor) and name.startswith("addc"):
+        if value.dim() != 1:
+            raise RuntimeError(f"Expected packed scalar Tensor to be of dimension 1. Got {value.dim()} instead.")
+        if value.numel() != count:
+            raise RuntimeError(
+                f"Expected length of scalars to match input of length {count} but got {value.numel()} instead."
+            )
         return [*value.tolist()]
     return [value] * count
 
@@ -74,8 +80,8 @@ def _function(name: str) -> Callable[..., Any]:
     own: Any = getattr(import_module("pywebgpu") if name == stem else Tensor, name, None)
     match stem:
         case "addcdiv" | "addcmul":
-            return lambda self, first, second, value=1, **options: own(
-                self, first, second, **{"value": value} | options
+            return lambda self, first, second, value=1, scalars=None, **options: own(
+                self, first, second, **{"value": value if scalars is None else scalars} | options
             )
         case "maximum" | "minimum":  # of numbers as well
             limit = "clamp_min" if stem == "maximum" else "clamp_max"

@@ -56,7 +56,11 @@ class _Bracketed(Backend):
 
 
 cudnn = _Bracketed(deterministic=True, benchmark=False, enabled=False, allow_tf32=False)
-cuda = Backend(matmul=Backend(allow_tf32=False, allow_fp16_reduced_precision_reduction=False))
+cuda = Backend(
+    matmul=Backend(allow_tf32=False, allow_fp16_reduced_precision_reduction=False),
+    preferred_blas_library=lambda backend=None: backend or "default",
+    preferred_linalg_library=lambda backend=None: backend or "default",
+)
 _attention = {"cudnn": False, "flash": False, "math": True, "mem_efficient": False}
 for _kind in _attention:
     setattr(cuda, f"enable_{_kind}_sdp", partial(_attention.__setitem__, _kind))

@@ -71,6 +71,7 @@ def frobenius_norm(input: Tensor, dim: int | Sequence[int] = (), keepdim: bool =
     return linalg.vector_norm(input, 2, dim or None, keepdim)
 
 
+@outputs.writable()
 def nuclear_norm(input: Tensor, dim: Sequence[int] = (-2, -1), keepdim: bool = False) -> Tensor:
     """The sum of the singular values of matrices, which lie along two axes."""
     return linalg.matrix_norm(input, "nuc", tuple(dim), keepdim)
@@ -400,6 +401,44 @@ def _with_dropped(rows: Tensor) -> Tensor:
 
 
 _segment_reduce = segment_reduce
+
+
+# Products
+
+
+@outputs.writable()
+def _int_mm(self: Tensor, mat2: Tensor) -> Tensor:
+    """The product of matrices of int8, as int32. Shapes: (m, k), (k, n) -> (m, n)."""
+    if self.dim() != 2 or mat2.dim() != 2 or self.shape[1] != mat2.shape[0]:
+        raise RuntimeError(f"_int_mm: needs (m, k) and (k, n), got {list(self.shape)} and {list(mat2.shape)}")
+    if self.dtype is not dtypes.int8 or mat2.dtype is not dtypes.int8:
+        raise RuntimeError(f"_int_mm: Expected int8 for both matrices, got {self.dtype} and {mat2.dtype}")
+    return self.int().mm(mat2.int())
+
+
+def _weight_int8pack_mm(self: Tensor, mat2: Tensor, scales: Tensor) -> Tensor:
+    """The product with weights of int8, which have a scale a row. Shapes: (m, k), (n, k), (n,) -> (m, n)."""
+    return self.mm(mat2.to(self.dtype).t()) * scales
+
+
+@outputs.writable()
+def _addmm_activation(
+    self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1, use_gelu: bool = False
+) -> Tensor:
+    """relu of addmm, or gelu."""
+    total = self.addmm(mat1, mat2, beta=beta, alpha=alpha)
+    return functional.gelu(total) if use_gelu else total.relu()
+
+
+def _masked_softmax(self: Tensor, mask: Tensor, dim: int | None = None, mask_type: int | None = None) -> Tensor:
+    """softmax of what is not masked. mask_type: 0 of (l, l), 1 of (b, l), 2 of all of x (b, heads, l, l)."""
+    if mask.dtype is not dtypes.bool_:
+        raise RuntimeError("Mask should be a boolean tensor")
+    if mask_type is None:
+        raise RuntimeError("Mask Type should be defined")
+    if mask_type == 1:
+        mask = mask.reshape(mask.shape[0], *(1,) * (self.dim() - 2), mask.shape[-1])
+    return self.masked_fill(mask, float("-inf")).softmax(self.dim() - 1 if dim is None else dim)
 
 
 # Pictures

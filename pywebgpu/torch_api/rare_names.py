@@ -22,7 +22,8 @@ _HOMES = {
     "pywebgpu.linalg": "cholesky_inverse cholesky_solve det inverse logdet matrix_exp pinverse slogdet",
     "pywebgpu.linalg.lu_factors": "geqrf lu lu_solve lu_unpack orgqr ormqr pca_lowrank svd_lowrank triangular_solve",
     "pywebgpu.torch_api.operators": """
-        _assert _cast_Float _cast_Int _cast_Long _shape_as_tensor
+        _addmm_activation _assert _int_mm _masked_softmax _weight_int8pack_mm
+        _cast_Float _cast_Int _cast_Long _shape_as_tensor
         _chunk_cat _native_batch_norm_legit _segment_reduce _unsafe_masked_index
         _unsafe_masked_index_put_accumulate alpha_dropout_ dropout_ feature_alpha_dropout_ feature_dropout
         feature_dropout_ frobenius_norm get_device

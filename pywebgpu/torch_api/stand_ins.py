@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import enum
 import importlib.machinery
+import os
 import sys
 import types
 from collections.abc import Callable, Iterable
@@ -162,6 +163,8 @@ ANSWERS: dict[str, Any] = {
     "_dynamo.trace_rules._as_posix_path": lambda path: path.replace("\\", "/"),
     "_inductor.utils.GPU_TYPES": ["cuda", "xpu"],
     "_logging.scribe.open_source_signpost": lambda subsystem, name, parameters: None,
+    "_utils_internal.IS_FBSOURCE": False,
+    **dict.fromkeys(("_utils_internal.get_file_path", "_utils_internal.get_file_path_2"), os.path.join),
     "utils._triton.has_triton": lambda: False,
     "utils._triton.has_triton_package": lambda: False,
     "utils._foreach_utils._get_foreach_kernels_supported_devices": lambda: ["cuda", "xpu"],

@@ -42,6 +42,8 @@ def to_dlpack(tensor: Tensor) -> object:
 
 def capsule(tensor: Tensor, **options: object) -> object:
     """What other libraries ask a tensor for."""
+    if not isinstance(options.get("stream"), int | None):
+        raise TypeError("stream must be ``int`` or ``none``")
     if tensor.is_meta:
         raise BufferError("Cannot pack tensors on meta")
     if tensor.requires_grad:

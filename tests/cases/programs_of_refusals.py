@@ -144,3 +144,49 @@ def results_that_no_memory_holds(torch, x, say):
         lambda: torch.fft.fft(x(3), n=large),
     )
     say(x(1).expand(large).shape, torch.meshgrid(*[x(1).expand(side)] * 2, indexing="ij")[0].shape)
+
+
+@program
+def pools_of_nothing(torch, x, say):
+    f, zeros = torch.nn.functional, torch.zeros
+    for call in (
+        lambda: f.avg_pool2d(zeros(6, 0, 20, 32), 3), lambda: f.max_pool3d(zeros(0, 20, 9, 8), 3),
+        lambda: f.adaptive_avg_pool1d(zeros(0, 20), 3).shape, lambda: f.adaptive_avg_pool2d(zeros(2, 0, 9, 8), 3).shape,
+        lambda: f.adaptive_avg_pool3d(zeros(2, 0, 9, 8, 4), 3), lambda: f.adaptive_max_pool2d(zeros(2, 0, 9, 8), 3),
+        lambda: f.adaptive_max_pool1d(zeros(0, 20), 3).shape, lambda: f.adaptive_max_pool2d(zeros(2, 3, 9, 8), 0).shape,
+        lambda: f.adaptive_avg_pool3d(zeros(2, 3, 9, 8, 3), (0, 1, 0)).shape,
+        lambda: f.max_pool1d(zeros(2, 3, 9), 2, 0),
+        lambda: f.adaptive_max_pool2d(zeros(2, 3, 9, 2, requires_grad=True), 0).sum().backward(),
+        lambda: f.adaptive_avg_pool2d(zeros(2, 3, 9, 2, requires_grad=True), 0).sum().backward(),
+        lambda: f.adaptive_max_pool2d(zeros(2, 3, 9, 3, dtype=torch.int32), 2),
+        lambda: f.fractional_max_pool2d(zeros(2, 3, 20, 3), (), 2),
+        lambda: f.fractional_max_pool2d(x(2, 3, 9, 9), 2, 0).shape,
+        lambda: f.fractional_max_pool2d(zeros(0, 3, 20, 3), (2, 2), (2, 2)).shape,
+        lambda: f.max_unpool3d(zeros(2, 3, 1, 1, 1), zeros(2, 3, 1, 1, 1).long(), [1, 1]),
+        lambda: f.max_unpool2d(zeros(2, 3, 1, 1), zeros(2, 3, 1, 1).long(), [1, 1], output_size=(2, 2)),
+        lambda: f.max_unpool2d(zeros(3, 1, 1), zeros(3, 1, 1).long(), [2, 2], output_size=(1, 2, 3)),
+        lambda: f.max_unpool2d(zeros(3, 1), zeros(3, 1).long(), [2, 2]),
+    ):  # fmt: skip
+        attempt(say, call)
+
+
+@program
+def matrices_without_factors(torch, x, say):
+    linalg, zeros = torch.linalg, torch.zeros
+    for call in (
+        lambda: linalg.inv(zeros(3, 2, 2)), lambda: linalg.solve(zeros(3, 2, 2), zeros(3, 2, 2)),
+        lambda: linalg.cholesky(zeros(3, 2, 2)), lambda: torch.cholesky_inverse(zeros(2, 2)),
+    ):  # fmt: skip
+        try:
+            call()
+        except linalg.LinAlgError as error:
+            say("The" + str(error).partition("The")[2], "Batch element 0" in str(error))
+    for call in (
+        lambda: linalg.lstsq(x(2, 3), x(3)), lambda: linalg.lstsq(x(1, 1, 1), x(3, 1)),
+        lambda: linalg.cond(torch.eye(2), 5),
+        lambda: linalg.tensorinv(zeros(2, 3, 4), 1), lambda: linalg.tensorinv(zeros(2, 2), 0),
+        lambda: linalg.pinv(zeros(3)),
+        lambda: torch.lu_unpack(x(2, 2), zeros(2, dtype=torch.int32)), lambda: torch.inner(x(2, 3), x(2, 2)),
+        lambda: zeros(3).__dlpack__(stream=object()),
+    ):  # fmt: skip
+        attempt(say, call)

@@ -251,3 +251,16 @@ def running_sums_of_many_are_as_exact_as_sums(torch, x, say):
     exact = np.cumsum(np.float64(many.numpy()))
     for found in (many.cumsum(0), many.reshape(2, -1).cumsum(1).add_(torch.tensor([[0.0], [exact[999_999]]]))):
         say(bool((abs(found.reshape(-1).numpy() - exact) / exact[-1]).max() < 2e-7))
+
+
+@program
+def products_of_private_names(torch, x, say):
+    a, b = (x(3, 4) * 10).to(torch.int8), (x(4, 2) * 10).to(torch.int8)
+    say(torch._int_mm(a, b))
+    say(torch._addmm_activation(x(2), x(3, 4), x(4, 2)))
+    say(torch._masked_softmax(x(2, 3), torch.tensor([[True, False, True], [False] * 3]), 1, 2))
+    u, s, v = torch.svd(torch.complex(x(3, 2), x(3, 2)))
+    say((u * s @ v.mH).real)
+    say(torch.linalg.matrix_rank(torch.eye(3).expand(4, 3, 3), atol=torch.tensor([0.1, 2, 0.1, 2])))
+    say([torch.Size([1, 2]) * 2, (1,) + torch.Size([1]), torch.Size([1]) + (2,)])
+    say(torch.empty(50, dtype=torch.int8).random_(120, None).min().item() >= 120)

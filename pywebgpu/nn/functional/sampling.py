@@ -5,6 +5,7 @@ from collections.abc import Sequence as _Sequence
 from math import prod as _prod
 from typing import Any as _Any
 
+from pywebgpu.composites import convolution as _convolution
 from pywebgpu.tensor import create as _create
 from pywebgpu.tensor import dispatch as _dispatch
 from pywebgpu.tensor import functions as _functions
@@ -159,8 +160,18 @@ def _unpool(rank: int) -> _Callable[..., _T]:
         output_size: _Sequence[int] | None = None,
     ) -> _T:
         """Zeros, with each maximum where max_pool found it."""
+        name = f"max_unpool{rank}d"
+        if input.dim() not in (rank + 1, rank + 2):
+            raise RuntimeError(
+                f"Input to {name} should be a {rank + 1}d or {rank + 2}d Tensor, but got a tensor with {input.dim()} "
+                f"dimensions."
+            )
+        if 0 in input.shape[1:]:
+            raise RuntimeError(
+                f"{name}(): Expected input to have non-zero size for non-batch dimensions, but got {list(input.shape)}"
+            )
         kernel, pad, step = (
-            [argument] * rank if isinstance(argument, int) else list(argument)
+            list(_convolution.sizes("max_unpool", argument, rank))
             for argument in (kernel_size, padding, kernel_size if stride is None else stride)
         )
         if input.shape != indices.shape:
@@ -171,7 +182,7 @@ def _unpool(rank: int) -> _Callable[..., _T]:
         if indices.dtype.name != "int64":
             raise RuntimeError(f"elements in indices should be type int64 but got: {indices.dtype}")
         default = [(n - 1) * s - 2 * p + k for n, s, p, k in zip(input.shape[-rank:], step, pad, kernel, strict=True)]
-        space = default if output_size is None else list(output_size)[-rank:]
+        space = default if output_size is None else _unpooled_size(list(output_size), default, step)
         lead = input.shape[:-rank]
         zeros = input.new_zeros(*lead, _prod(space))
         unpooled: _T = zeros.scatter(-1, indices.flatten(-rank), input.flatten(-rank)).reshape(*lead, *space)
@@ -182,6 +193,23 @@ def _unpool(rank: int) -> _Callable[..., _T]:
 
     max_unpool.__name__ = max_unpool.__qualname__ = f"max_unpool{rank}d"
     return max_unpool
+
+
+def _unpooled_size(size: list[int], default: list[int], step: list[int]) -> list[int]:
+    """The last axes of a size; each is less than a step away from what kernel, step and padding give."""
+    rank = len(default)
+    if len(size) not in (rank, rank + 2):
+        raise ValueError(
+            f"output_size should be a sequence containing {rank} or {rank + 2} elements, but it has a length of "
+            f"'{len(size)}'"
+        )
+    size = size[-rank:]
+    for axis, (n, middle, s) in enumerate(zip(size, default, step, strict=True)):
+        if not middle - s < n < middle + s:
+            raise ValueError(
+                f'invalid output_size "{tuple(size)}" (dim {axis} must be between {middle - s} and {middle + s})'
+            )
+    return size
 
 
 max_unpool1d, max_unpool2d, max_unpool3d = (_unpool(rank) for rank in (1, 2, 3))

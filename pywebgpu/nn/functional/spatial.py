@@ -244,26 +244,43 @@ def lp_pool3d(
     return _apply(_pooling.lp_pool, input, norm_type, kernel_size, stride, ceil_mode, rank=3)
 
 
+def _not_empty_backward(pooled: _Any) -> _Any:
+    """The result, whose gradient is refused where there are no windows."""
+    values = pooled[0] if isinstance(pooled, tuple) else pooled
+    if 0 in values.shape[1:] and values.requires_grad:
+        values.register_hook(_refuse_empty)
+    return pooled
+
+
+def _refuse_empty(grad: _T) -> None:
+    raise RuntimeError(
+        f"Expected grad_output to have non-zero size for non-batch dimensions, but got {list(grad.shape)}"
+    )
+
+
 def adaptive_avg_pool1d(input: _T, output_size: _Outputs) -> _T:
     """Means of `output_size` windows which cover the last axis."""
-    return _apply(_pooling.adaptive_avg_pool, input, output_size, rank=1)
+    pooled: _T = _not_empty_backward(_apply(_pooling.adaptive_avg_pool, input, output_size, rank=1))
+    return pooled
 
 
 def adaptive_avg_pool2d(input: _T, output_size: _Outputs) -> _T:
     """Means of `output_size` windows which cover the last two axes."""
-    return _apply(_pooling.adaptive_avg_pool, input, output_size, rank=2)
+    pooled: _T = _not_empty_backward(_apply(_pooling.adaptive_avg_pool, input, output_size, rank=2))
+    return pooled
 
 
 def adaptive_avg_pool3d(input: _T, output_size: _Outputs) -> _T:
     """Means of `output_size` windows which cover the last three axes."""
-    return _apply(_pooling.adaptive_avg_pool, input, output_size, rank=3)
+    pooled: _T = _not_empty_backward(_apply(_pooling.adaptive_avg_pool, input, output_size, rank=3))
+    return pooled
 
 
 def _adaptive_max_pool(rank: int) -> _Callable[..., _Pooled]:
     def adaptive_max_pool(input: _T, output_size: _Outputs, return_indices: bool = False) -> _Pooled:
         function: _Callable[..., _Any] = _pooling.adaptive_max_pool
         function = _pooling.adaptive_max_pool_with_indices if return_indices else function
-        pooled: _Pooled = _apply(function, input, output_size, rank=rank)
+        pooled: _Pooled = _not_empty_backward(_apply(function, input, output_size, rank=rank))
         return pooled
 
     adaptive_max_pool.__name__ = adaptive_max_pool.__qualname__ = f"adaptive_max_pool{rank}d"
