@@ -11,10 +11,11 @@ import { BridgeError, as } from "./errors.mjs";
 import { Memory } from "./memory.mjs";
 import { Pool, Scratch, WORD } from "./pool.mjs";
 import { Loaded, Pipelines, Residents, VERSION } from "./program.mjs";
-import { FAULT_BYTES, Reader } from "./reader.mjs";
+import { Reader } from "./reader.mjs";
 import { Stamps, Watch } from "./timing.mjs";
 
 const BUDGET = 2 ** 30;
+const WORDS = 2054; // of the device's own, for checks and for what workgroups tell each other (kernels/marks.py)
 const LOSS_MS = 100; // a device that goes fails its reads first, and then says that it goes
 const TURN_MS = 100; // what else waits in the event loop has a turn so often, though reads wait outside of it
 const LIMITS = /** @type {const} */ ([
@@ -94,7 +95,7 @@ export class Bridge {
     this.pool = new Pool((size) => this.create(size, usage), (chunk) => this.destroy(chunk), BUDGET);
     this.scratch = new Scratch(this.pool);
     this.memory = new Memory(this.pool);
-    this.fault = this.create(FAULT_BYTES, usage).buffer;
+    this.fault = this.create(WORD * WORDS, usage).buffer;
     this.reader = new Reader(this);
     this.pipelines = new Pipelines(this);
     const isCpu = this.info.isFallback || /swiftshader|llvmpipe/i.test(`${this.info.name} ${this.info.architecture}`);

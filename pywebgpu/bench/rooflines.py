@@ -24,7 +24,8 @@ from pywebgpu.tensor.tensor import Tensor
 RUNS = 9
 WARM_UP = 3
 LARGE, SMALL = 1 << 26, 1 << 20  # elements of what moves memory, on a GPU and on a CPU that plays one
-SCANNED, SMALL_SCANNED = (10**4, 10**6, 10**7, 10**8, 3 * 10**8), (10**4, 10**6)  # elements of a row
+SCANNED = (10**4, 10**5, 3 * 10**5, 10**6, 10**7, 10**8, 3 * 10**8)  # elements of a row
+SMALL_SCANNED = 10**4, 10**6
 SIDE, SMALL_SIDE = 4096, 256  # of square matrices
 TOKENS, HEADS, DEPTH = (512, 1024, 4096), 12, 64
 

@@ -58,8 +58,8 @@ def scheduled(
     placed: Suballocation, nodes: list[Node], selection: Selection, written: Iterable[tuple[Node, Node]]
 ) -> Schedule:
     """nodes: the toposorted graph.  written: pairs of a root and a data leaf whose buffer the root may take over."""
-    checks_itself = any(checks.may_fail(node) for node in nodes)
-    bindings = selection.target.limits.bindings - checks_itself  # The device's fault words take one.
+    binds_words = any(map(checks.binds_words, nodes))
+    bindings = selection.target.limits.bindings - binds_words  # The device's own words take one.
     reads = Inlining(nodes, {id(node) for node in (*placed.roots, *placed.parts)}, bindings, selection)
     windows: dict[int, list[Node]] = {}  # by id of the data in whose buffer they lie
     for window in placed.windows:

@@ -32,7 +32,7 @@ from pywebgpu.devices.transcode import of_numbers
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import CompileError, DeviceError, DeviceLostError, PywebgpuError
 from pywebgpu.ir.graph import Spec
-from pywebgpu.kernels import tuning
+from pywebgpu.kernels import marks, tuning
 from pywebgpu.kernels.kernel import Kernel
 from pywebgpu.kernels.launch import Tuning
 from pywebgpu.kernels.target import CLOCK
@@ -102,7 +102,7 @@ class NativeDevice(Blocking, Counting):
         self._staging = Pool(lambda size: self._create(size, STAGING), self._destroy, budget=64 << 20)
         self._pipelines = Pipelines(self._gpu, self._counters, [adapter_features.NATIVE[name] for name in features])
         self._residents = Residents(self._pipelines, profile.kind)
-        self._fault = self._create(FAULT_BYTES, STORAGE)
+        self._fault = self._create(WORD * marks.WORDS, STORAGE)
         wait_for = native_read.chosen(profile.kind)
         self._reader = Reader(self._gpu, self._staging, self._fault, self._counters, wait_for)
 

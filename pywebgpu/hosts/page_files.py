@@ -140,6 +140,7 @@ LATER = (
     "linalg/",
     "kernels/gamma.py",
     "kernels/inverses.py",
+    "kernels/marks.py",
     "kernels/neighbours.py",
     "torch_api/masked/",
     "torch_api/memory.py",

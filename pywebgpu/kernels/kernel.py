@@ -41,7 +41,8 @@ class Kernel:
     """`wgsl` binds the buffers at @binding(0..n-1) of group 0; `writes[i]` tells which of them it writes.
 
     numbers: the next binding is a uniform buffer with the Program's host numbers.
-    faults: the last binding is the device's fault words, where a failed check on the device leaves a note.
+    faults: the last binding is the device's own words: the fault words, where a failed check on the device leaves a
+        note, and behind them what workgroups tell each other (marks.py).
     work: multiplications, of large products. Who brings a value back in the middle of a run asks what is left to do.
     problem: the name of its template and the Problem that its launch was chosen for; None where it comes from a file.
     needs: features that the device must have, by WebGPU's names. The text enables them.

@@ -274,7 +274,7 @@ _NAME, _DECLARED = re.compile(r"\bp_\w+"), re.compile(r"(?:fn|var<private>) (p_\
 
 
 class Helper(NamedTuple):
-    """calls: names of other helpers. faults: whether it writes the device's fault words."""
+    """calls: names of other helpers. faults: whether it uses the device's own words."""
 
     text: str
     calls: tuple[str, ...]
@@ -291,7 +291,7 @@ def _helper(text: str) -> tuple[str, Helper]:
     return name, Helper(text, tuple(other for other in names_in(text) if other != name), "fault[" in text)
 
 
-RARE = "gamma", "inverses"  # modules of those that few kernels call
+RARE = "gamma", "inverses", "marks"  # modules of those that few kernels call
 HELPERS = dict(map(_helper, _TEXTS))
 
 
@@ -305,7 +305,7 @@ def find(name: str) -> Helper:
 
 @lru_cache(1024)
 def declarations(names: frozenset[str]) -> tuple[str, bool]:
-    """The text of helpers and of those that they call, callees first; whether any of them writes fault words."""
+    """The text of helpers and of those that they call, callees first; whether one uses the device's own words."""
     order: dict[str, Helper] = {}
     stack = [(name, False) for name in sorted(names, reverse=True)]
     while stack:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pywebgpu import dtypes
 from pywebgpu.dtypes import DType
 from pywebgpu.ir.graph import Node, Pointwise
-from pywebgpu.ops import pointwise
+from pywebgpu.ops import indexing, pointwise
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -86,5 +86,10 @@ _MODES = set(MODES.values())
 
 
 def may_fail(node: Node) -> bool:
-    """Whether its kernel checks something on the device, and so binds the fault words."""
+    """Whether its kernel checks something on the device."""
     return node.op is pointwise.index or node.op in _OPS or node.attrs.get("mode") in _MODES
+
+
+def binds_words(node: Node) -> bool:
+    """Whether its kernel binds the device's own words: it leaves a note there, or its workgroups tell each other."""
+    return may_fail(node) or node.op is indexing.scan_chain

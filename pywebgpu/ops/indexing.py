@@ -267,6 +267,14 @@ scan_blocks: Structural = Structural(
 )
 
 
+scan_chain: Structural = Structural(
+    "scan_chain",  # the same in one kernel, whose workgroups tell each other what their blocks come to
+    infer=lambda x, size, mode: x,
+    reference=lambda xp, x, size, mode: _scan_blocks(xp, x, size=size, mode=mode),
+    vjp=(None,),
+)
+
+
 def _argsort(xp: ModuleType, x: NDArray[Any], descending: bool) -> NDArray[Any]:
     if not descending:
         return xp.argsort(x, axis=-1, kind="stable")

@@ -11,6 +11,7 @@ import pytest
 import pywebgpu as torch
 from pywebgpu import devices
 from pywebgpu.compiler import kernel_table
+from pywebgpu.compiler.passes import split_scans
 from pywebgpu.ir.graph import Fused, Structural
 from pywebgpu.kernels import launch, templates
 from pywebgpu.kernels.kernel import Limits
@@ -129,6 +130,7 @@ SUBJECTS: dict[str, list[Subject]] = {
         lambda device: [data(device, 40_007).sign().cumprod(-1), data(device, 40_007).cummin(-1)[1]],
         lambda device: (data(device, 2, 20_000) * 9).long().flip(1).cumsum(-1),
     ],
+    "scan_chain": [],  # GPUs have it: see test_kernels_of_gpus.py.
     "scatter": [added(20), added(20, 8)],
     "scatter_sorted": [added(4100), added(9000, 2)],
     "fold_sorted": [
@@ -154,6 +156,7 @@ SUBJECTS: dict[str, list[Subject]] = {
 @pytest.fixture(autouse=True)
 def _kernels_of_every_adapter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attention, "STORED", 0)  # Adapters that are a CPU have kernels for it, too.
+    monkeypatch.setattr(split_scans, "CHAINED", ())
     monkeypatch.setattr(scattering, "FEW", 0)  # GPUs do without those that put numbers in order.
 
 

@@ -12,6 +12,7 @@ from pywebgpu.compiler import serialization, wire
 from pywebgpu.compiler.driver import compile_graph
 from pywebgpu.compiler.program import Dispatch, Program
 from pywebgpu.errors import CompileError
+from pywebgpu.kernels import marks
 from pywebgpu.kernels.kernel import Limits
 from pywebgpu.kernels.target import Target
 from tests.unit import compiled
@@ -91,3 +92,9 @@ def test_both_ends_have_one_version_and_the_same_commands() -> None:
     names, values = re.search(r"^((?:[A-Z]+, )+[A-Z]+) = ([\d, ]+)  # the commands", source.read_text(), re.M).groups()
     theirs = dict(re.findall(r"^const ([A-Z]+) = (\d+);", (BRIDGE / "python.mjs").read_text(), re.M))
     assert dict(zip(names.split(", "), values.split(", "), strict=True)) == theirs
+
+
+def test_the_bridge_has_as_many_words_of_its_own_as_kernels_use() -> None:
+    words = re.search(r"^const WORDS = (\d+);", (BRIDGE / "bridge.mjs").read_text(encoding="utf-8"), re.M)
+    assert words is not None
+    assert int(words[1]) == marks.WORDS

@@ -45,6 +45,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(matmul.MatmulTemplate),
     Entry(lambda: scan.ScanTemplate(), indexing.scan),
     Entry(lambda: scan_blocks.ScanBlocksTemplate(), indexing.scan_blocks),
+    Entry(lambda: scan_blocks.ScanChainTemplate(), indexing.scan_chain),
     Entry(scatter.ScatterTemplate),
     Entry(scatter.ScatterSortedTemplate),
     Entry(scatter.FoldSortedTemplate),

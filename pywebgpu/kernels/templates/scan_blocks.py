@@ -3,7 +3,8 @@
 A lane has VECTOR neighbours in each of some strips, which lie beside each other. What lanes come to is joined from the
 left in workgroup memory, for all strips at once; each lane then goes through its elements from what comes before them.
 What the blocks before its own come to, a workgroup adds up itself: so a scan is two dispatches, whatever the length.
-Of short rows it reads all elements before its own block, and the scan is one dispatch.
+Of short rows it reads all elements before its own block, and the scan is one dispatch. So it is of rows of some more
+blocks, where workgroups tell each other what their blocks come to (kernels/marks.py).
 """
 
 from __future__ import annotations
@@ -16,11 +17,25 @@ from math import prod
 from pywebgpu.ir.graph import Node, Op
 from pywebgpu.kernels.builder import Builder
 from pywebgpu.kernels.combine import combine, identity
-from pywebgpu.kernels.ir import LANE, U32, Const, Expr, Index, Var, call, constant, larger, scalar, select, smaller
+from pywebgpu.kernels.ir import (
+    LANE,
+    U32,
+    Const,
+    Expr,
+    Index,
+    Type,
+    Var,
+    call,
+    constant,
+    larger,
+    scalar,
+    select,
+    smaller,
+)
 from pywebgpu.kernels.kernel import Kernel
 from pywebgpu.kernels.launch import Launch, Problem, threads
 from pywebgpu.kernels.target import Target
-from pywebgpu.kernels.template import Computation, Template
+from pywebgpu.kernels.template import NEVER, Computation, Template
 from pywebgpu.kernels.templates.rows import PARTS, in_one_subgroup
 from pywebgpu.kernels.templates.rows_walk import SHUFFLED
 from pywebgpu.ops import indexing
@@ -104,17 +119,7 @@ class ScanBlocksTemplate(Template):
         is_ragged = columns % size > 0 or min(size, columns) % elements > 0
         with build.loop("turn", 0, turns) if turns > 1 else nullcontext():
             first = block * size + variable("turn", turns) * elements if turns > 1 else block * size
-            strips = [
-                _Strip(
-                    node,
-                    tuple(row),
-                    first // launch.vector + index * launch.threads,
-                    index,
-                    launch,
-                    is_ragged=is_ragged,
-                )
-                for index in range(launch.each[0])
-            ]
+            strips = _strips(node, tuple(row), first, launch, is_ragged=is_ragged)
             for strip in strips:  # Totals are waited for together with elements.
                 strip.load(build)
             earlier = [_earlier(node, tuple(row), block, launch.threads, build)] if blocks > 1 and is_once else []
@@ -124,6 +129,91 @@ class ScanBlocksTemplate(Template):
                 build.barrier()
         mode = node.attrs["mode"]
         return build.kernel(f"scan_blocks_{mode}", launch.threads, prod(lead) * blocks, vector=VECTOR)
+
+
+class ScanChainTemplate(ScanBlocksTemplate):
+    """Problem, launch: the same, but a workgroup goes through its block in one turn.
+
+    It takes the next block that nobody has, and tells what that comes to; then it waits for what those before it come
+    to, of which nobody waits for another. One that does not say so in time it reads itself, joined in the same order.
+    """
+
+    name = "scan_chain"
+    repeats = NEVER  # What is computed in two parts of a kernel may be rounded differently.
+
+    def matches(self, op: Op, target: Target) -> bool:
+        return op is indexing.scan_chain
+
+    def launches(self, problem: Problem, target: Target) -> Sequence[Launch]:
+        size = problem.sizes[-1]
+        return [
+            launch
+            for launch in super().launches(problem, target)
+            if launch.threads * launch.each[0] * launch.vector == size
+        ]
+
+    def write(self, work: Computation, launch: Launch, build: Builder) -> Kernel:
+        (node,) = work.nodes
+        *lead, columns = node.spec.shape
+        size, mode = node.attrs["size"], _plain(node)
+        blocks = -(-columns // size)
+        groups = prod(lead) * blocks
+        build.gather(work.outputs)
+        ticket = build.workgroup_array("ticket", U32, 1)
+        with build.if_(LANE.eq(0)):
+            build.assign(ticket[0], call("p_mark_ticket", U32, Const(U32, groups)))
+        build.barrier()
+        taken = build.let(ticket[0], "taken")
+        tag = build.let(taken & Const(U32, 0xFFFF0000), "tag")
+        number = build.let(taken & Const(U32, 0xFFFF), "number")
+        *row, block = unflatten(number.within(groups), (*lead, blocks))
+        strips = _strips(node, tuple(row), block * size, launch, is_ragged=columns % size > 0)
+        for strip in strips:
+            strip.load(build)
+        _, joined = _join([], [strip.fold(build) for strip in strips], node, launch, build)
+        joined = [(build.let(left), build.let(total)) for left, total in joined]
+        total = build.let(_folded(mode, [total for _, total in joined]), "total")
+        with build.if_(LANE.eq(0)):
+            build.let(call("p_mark_word", U32, number, tag, call("bitcast<u32>", U32, total)))
+        build.let(call("p_mark_rest", U32, number + (LANE + 1) * groups, Const(U32, groups * launch.threads), tag))
+        earlier = build.var(_nothing(node), "earlier")
+        with build.loop("at", LANE, build.let(Index(block), "end"), launch.threads) as place:
+            position = flatten((*row, place.within(blocks)), (*lead, blocks))
+            word = build.let(call("p_mark_wait", Type("u32", 2), Index(position), tag))
+            known = build.var(call(f"bitcast<{earlier.type}>", earlier.type, word[0]))
+            with build.if_(word[1].eq(0)):
+                build.assign(known, _again(node, tuple(row), place.within(blocks), launch, build))
+            build.assign(earlier, combine(mode, earlier, known))
+        build.barrier()  # What strips came to was read where this is written.
+        before, _ = _join([earlier], [], node, launch, build)
+        _store(strips, joined, before, build)
+        return build.kernel(f"scan_chain_{node.attrs['mode']}", launch.threads, groups, vector=VECTOR)
+
+
+def _again(node: Node, row: tuple[Sym, ...], block: Sym, launch: Launch, build: Builder) -> Expr:
+    """What a whole block comes to, by one lane: joined as `_join` does it, by twos and then in turn."""
+    mode, nothing, (source, *_) = _plain(node), _nothing(node), node.inputs
+    strips, pair = launch.each[0], launch.each[1] if launch.variant == SHUFFLED else launch.threads
+    levels = pair.bit_length()
+    total = build.var(nothing)
+    with build.loop("strip", 0, strips) as strip:
+        of_strip = build.var(nothing)
+        with build.loop("part", 0, launch.threads // pair) as part:
+            waiting = build.local_array(build.fresh("waiting"), [nothing] * levels)
+            with build.loop("in_part", 0, pair) as lane:
+                first = strip.within(strips) * launch.threads + part.within(launch.threads // pair) * pair
+                first = block * node.attrs["size"] + (first + lane.within(pair)) * launch.vector
+                own = [build.value(source, (*row, first + offset)) for offset in range(launch.vector)]
+                fold, rest, level = build.var(_folded(mode, own)), build.var(lane), build.var(Const(U32, 0))
+                with build.while_((rest & Const(U32, 1)).eq(1)):
+                    build.assign(fold, combine(mode, waiting[level], fold))
+                    build.assign(rest, rest // 2)
+                    build.assign(level, 1, "+=")
+                build.assign(waiting[level], fold)
+            last = build.let(waiting[levels - 1])
+            build.assign(of_strip, select(combine(mode, of_strip, last), last, part.eq(0)))
+        build.assign(total, select(combine(mode, total, of_strip), of_strip, strip.eq(0)))
+    return total
 
 
 class _Strip:
@@ -187,6 +277,15 @@ class _Strip:
                     build.store(node, flatten((*self.row, position), node.spec.shape), result)
 
 
+def _strips(node: Node, row: tuple[Sym, ...], first: Sym, launch: Launch, *, is_ragged: bool) -> list[_Strip]:
+    """What a workgroup goes through in a turn, from an element of a row on."""
+    start = first // launch.vector
+    return [
+        _Strip(node, row, start + index * launch.threads, index, launch, is_ragged=is_ragged)
+        for index in range(launch.each[0])
+    ]
+
+
 def _earlier(node: Node, row: tuple[Sym, ...], block: Sym, lanes: int, build: Builder) -> Var:
     """What a lane's share of what is before a block comes to: of totals of blocks or, without them, of elements.
 
@@ -232,10 +331,16 @@ def _turn(
     earlier: of a lane's share of earlier blocks.  before: what else comes before the strips.
     """
     node = strips[0].node
-    mode, nothing = _plain(node), _nothing(node)
     wholes, joined = _join(earlier, [strip.fold(build) for strip in strips], node, launch, build)
-    before = [*wholes, *before]
-    total: Expr = nothing
+    return _store(strips, joined, [*wholes, *before], build)
+
+
+def _store(
+    strips: Sequence[_Strip], joined: Sequence[tuple[Expr, Expr]], before: Sequence[Expr], build: Builder
+) -> Expr:
+    """joined: of each strip, what is to the left of a lane and what all come to. What all strips come to."""
+    node = strips[0].node
+    mode, total = _plain(node), _nothing(node)
     for index, (strip, (left, total_of_strip)) in enumerate(zip(strips, joined, strict=True)):
         own = build.let(select(total, combine(mode, total, left) if index else left, LANE > 0))
         strip.store([*before, own], build)
