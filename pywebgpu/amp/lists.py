@@ -13,6 +13,7 @@ from typing import Any
 
 from pywebgpu.composites import (
     attention,
+    channel_norm,
     convolution,
     distance,
     einsum,
@@ -65,7 +66,7 @@ GPU: Table = {
     **dict.fromkeys(
         (
             elementwise.pow_, rare_activations.softplus, reduce.norm, reduce.logsumexp,
-            normalize.layer_norm, normalize.group_norm, normalize.rms_norm, distance.cosine_similarity,
+            normalize.layer_norm, channel_norm.group_norm, normalize.rms_norm, distance.cosine_similarity,
             resample.interpolate,
         ),
         Rule.FLOAT32,
@@ -73,7 +74,7 @@ GPU: Table = {
     **dict.fromkeys(
         (reduce.sum, reduce.prod, reduce.softmax, reduce.log_softmax, scan.cumsum, scan.cumprod), Rule.FLOAT32_RESULT
     ),
-    **dict.fromkeys((linear.bilinear, linear.dot, linear.tensordot, scattering.scatter_add), Rule.WIDEST),
+    **dict.fromkeys((einsum.bilinear, linear.dot, einsum.tensordot, scattering.scatter_add), Rule.WIDEST),
     other_losses.binary_cross_entropy: Rule.BANNED,
 }  # fmt: skip
 

@@ -6,4 +6,8 @@ The one home of what torch calls "functional": Tensor methods, nn and fallbacks 
 from pywebgpu.support import lazy as _lazy
 
 # What a step of training rarely calls.
-_lazy.modules(__name__, "indexing joining masks matrix ordering other_losses rare_activations scan scattering")
+_lazy.modules(
+    __name__,
+    "einsum gathering index_writes indexing joining masks matrix order_statistics ordering other_losses "
+    "rare_activations scan scattering searching",
+)

@@ -1,12 +1,14 @@
-"""Einstein sums: a string says which axes meet. Operands are joined from left to right, a contraction a pair."""
+"""Products over chosen axes. Einstein sums: a string says which axes meet, operands are joined a pair at a time."""
 
+from collections.abc import Sequence
 from math import prod
 
 from pywebgpu.composites import arithmetic, linear, precision, reduce
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node
-from pywebgpu.ops import movement
+from pywebgpu.ops import movement, reduction
+from pywebgpu.support.shapes import axis as axis_of
 
 Labels = tuple[str, ...]
 
@@ -170,3 +172,68 @@ def _grown(labels: Labels, x: Node, wanted: Labels, sizes: dict[str, int]) -> No
 def _arranged(labels: Labels, x: Node, output: Labels, sizes: dict[str, int]) -> Node:
     x = movement.permute(x, order=tuple(labels.index(label) for label in output))
     return arithmetic.broadcast_to(x, tuple(sizes[label] for label in output))
+
+
+def bilinear(a: Node, b: Node, weight: Node, bias: Node | None = None) -> Node:
+    """out[..., o] = sum over i, j of a[..., i] weight[o, i, j] b[..., j], plus bias.
+
+    Shapes: a (..., m), b (..., n), weight (o, m, n), bias (o) -> (..., o).
+    """
+    linear.require_ranks("bilinear", (weight, 3))
+    n_out, m, n = weight.spec.shape
+    if a.spec.shape[:-1] != b.spec.shape[:-1] or a.spec.shape[-1:] != (m,) or b.spec.shape[-1:] != (n,):
+        raise ShapeError(
+            f"bilinear: needs (..., {m}) and (..., {n}) for weight {weight.spec.shape}, got {a.spec.shape} and "
+            f"{b.spec.shape}"
+        )
+    lead = a.spec.shape[:-1]
+    flat = movement.reshape(movement.permute(weight, order=(1, 0, 2)), shape=(m, n_out * n))
+    left = movement.reshape(linear.matmul(a, flat), shape=(*lead, n_out, n))
+    right = movement.reshape(b, shape=(*lead, n, 1))
+    out = movement.reshape(linear.matmul(left, right), shape=(*lead, n_out))
+    return out if bias is None else arithmetic.add(out, bias)
+
+
+def tensordot(a: Node, b: Node, dims: int | Sequence[Sequence[int]] = 2) -> Node:
+    """Sums products over axes of both: the last `dims` of a and the first of b, or two lists of axes.
+
+    Raises: ShapeError when the sizes of paired axes differ.
+    """
+    rank_a, rank_b = len(a.spec.shape), len(b.spec.shape)
+    if isinstance(dims, int):
+        if dims < 0:
+            raise ShapeError(f"tensordot expects dims >= 0, but got dims={dims}")
+        dims = (range(rank_a - dims, rank_a), range(dims))
+    left = [axis_of(d, rank_a) for d in dims[0]]
+    right = [axis_of(d, rank_b) for d in dims[1]]
+    if len(left) == len(right):  # A paired axis of size 1 on one side is summed on the other.
+        for d, e in zip(left, right, strict=True):
+            m, n = a.spec.shape[d], b.spec.shape[e]
+            if n == 1 < m:
+                a = reduction.sum_(a, (d,))
+            elif m == 1 < n:
+                b = reduction.sum_(b, (e,))
+    sizes = [a.spec.shape[d] for d in left]
+    if len(left) != len(right) or sizes != [b.spec.shape[d] for d in right]:
+        raise ShapeError(
+            f"contracted dimensions need to match, but got axes {left} of {a.spec.shape} and {right} of {b.spec.shape}"
+        )
+    free_a = [d for d in range(rank_a) if d not in left]
+    free_b = [d for d in range(rank_b) if d not in right]
+    shape_a, shape_b = (tuple(x.spec.shape[d] for d in free) for x, free in ((a, free_a), (b, free_b)))
+    k = prod(sizes)
+    rows = movement.reshape(movement.permute(a, order=(*free_a, *left)), shape=(prod(shape_a), k))
+    columns = movement.reshape(movement.permute(b, order=(*right, *free_b)), shape=(k, prod(shape_b)))
+    return movement.reshape(linear.mm(rows, columns), shape=(*shape_a, *shape_b))
+
+
+def inner(a: Node, b: Node) -> Node:
+    """The sum of products over the last axis of both: (..., k), (*, k) -> (..., *)."""
+    if not a.spec.shape or not b.spec.shape:
+        return arithmetic.mul(a, b)
+    if a.spec.shape[-1] != b.spec.shape[-1]:
+        raise ShapeError(
+            "inner() the last dimension must match on both input tensors but got shapes "
+            f"{list(a.spec.shape)} and {list(b.spec.shape)}"
+        )
+    return tensordot(a, b, ([-1], [-1]))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from math import prod, sqrt
 
-from pywebgpu.composites import arithmetic, scan
+from pywebgpu.composites import arithmetic, slicing
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node
 from pywebgpu.ops import complex_parts, fourier, indexing, movement, pointwise
@@ -28,7 +28,7 @@ def resized(x: Node, axis: int, size: int) -> Node:
         raise ShapeError(f"Invalid number of data points ({size}) specified")
     shape = x.spec.shape
     if size <= shape[axis]:
-        return scan.part(x, axis, 0, size)
+        return slicing.part(x, axis, 0, size)
     rank = len(shape)
     return movement.pad(x, shape=(*shape[:axis], size, *shape[axis + 1 :]), starts=(0,) * rank, steps=(1,) * rank)
 
@@ -46,7 +46,7 @@ def transformed(x: Node, axes: Sequence[int], norm: str | None, *, inverse: bool
     """The transform of complex numbers along some axes."""
     scale = factor(norm, prod([x.spec.shape[axis] for axis in axes]), inverse=inverse)
     for axis in axes:
-        x = scan.swapped(fourier.dft(scan.swapped(x, axis), inverse=inverse), axis)
+        x = slicing.swapped(fourier.dft(slicing.swapped(x, axis), inverse=inverse), axis)
     return x if scale == 1 else pointwise.mul(x, arithmetic.like(x, scale))
 
 
@@ -65,10 +65,10 @@ def real_to_complex(x: Node, axes: Sequence[int], sizes: Sequence[int], norm: st
     x = as_complex(x)
     scale = factor(norm, prod(sizes), inverse=inverse)
     last, size = axes[-1], sizes[-1]
-    spectrum = scan.swapped(fourier.dft(scan.swapped(x, last), inverse=inverse), last)
-    spectrum = scan.part(spectrum, last, 0, size // 2 + 1)
+    spectrum = slicing.swapped(fourier.dft(slicing.swapped(x, last), inverse=inverse), last)
+    spectrum = slicing.part(spectrum, last, 0, size // 2 + 1)
     for axis in axes[:-1]:
-        spectrum = scan.swapped(fourier.dft(scan.swapped(spectrum, axis), inverse=inverse), axis)
+        spectrum = slicing.swapped(fourier.dft(slicing.swapped(spectrum, axis), inverse=inverse), axis)
     return spectrum if scale == 1 else pointwise.mul(spectrum, arithmetic.like(spectrum, scale))
 
 
@@ -81,12 +81,12 @@ def complex_to_real(x: Node, axes: Sequence[int], sizes: Sequence[int], norm: st
         x = resized(x, axis, size)
     x = resized(x, last, sizes[-1] // 2 + 1)
     for axis in others:
-        x = scan.swapped(fourier.dft(scan.swapped(x, axis), inverse=inverse), axis)
+        x = slicing.swapped(fourier.dft(slicing.swapped(x, axis), inverse=inverse), axis)
     missing = sizes[-1] - x.spec.shape[last]
     if missing > 0:
-        middle = scan.part(x, last, 1, 1 + missing)
+        middle = slicing.part(x, last, 1, 1 + missing)
         x = indexing.cat(x, complex_parts.conj(movement.flip(middle, axes=(last,))), axis=last)
-    signal = complex_parts.real(scan.swapped(fourier.dft(scan.swapped(x, last), inverse=inverse), last))
+    signal = complex_parts.real(slicing.swapped(fourier.dft(slicing.swapped(x, last), inverse=inverse), last))
     return signal if scale == 1 else pointwise.mul(signal, arithmetic.like(signal, scale))
 
 
@@ -96,5 +96,5 @@ def rolled(x: Node, axes: Sequence[int], *, back: bool) -> Node:
         n = x.spec.shape[axis]
         cut = n // 2 if back else (n + 1) // 2
         if 0 < cut < n:
-            x = indexing.cat(scan.part(x, axis, cut, n), scan.part(x, axis, 0, cut), axis=axis)
+            x = indexing.cat(slicing.part(x, axis, cut, n), slicing.part(x, axis, 0, cut), axis=axis)
     return x

@@ -1,6 +1,5 @@
 """Products of matrices under torch's names and rank rules, all over one op: (..., m, k) x (..., k, n)."""
 
-from collections.abc import Sequence
 from math import prod
 
 from pywebgpu import dtypes
@@ -8,9 +7,8 @@ from pywebgpu.composites import arithmetic, precision, reduce
 from pywebgpu.composites.composite_op import composite
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node
-from pywebgpu.ops import contraction, movement, pointwise, reduction
+from pywebgpu.ops import contraction, movement, pointwise
 from pywebgpu.step_capture.free_number import Number
-from pywebgpu.support.shapes import axis as axis_of
 from pywebgpu.support.shapes import broadcast
 
 
@@ -40,13 +38,13 @@ def matmul(a: Node, b: Node) -> Node:
 
 def mm(a: Node, b: Node) -> Node:
     """(m, k) x (k, n) -> (m, n)."""
-    _require_ranks("mm", (a, 2), (b, 2))
+    require_ranks("mm", (a, 2), (b, 2))
     return matmul(a, b)
 
 
 def bmm(a: Node, b: Node) -> Node:
     """(b, m, k) x (b, k, n) -> (b, m, n)."""
-    _require_ranks("bmm", (a, 3), (b, 3))
+    require_ranks("bmm", (a, 3), (b, 3))
     if a.spec.shape[0] != b.spec.shape[0]:
         raise ShapeError(f"bmm: batches must be equal, got {a.spec.shape} and {b.spec.shape}")
     return matmul(a, b)
@@ -54,13 +52,13 @@ def bmm(a: Node, b: Node) -> Node:
 
 def mv(a: Node, b: Node) -> Node:
     """(m, k) x (k) -> (m)."""
-    _require_ranks("mv", (a, 2), (b, 1))
+    require_ranks("mv", (a, 2), (b, 1))
     return matmul(a, b)
 
 
 def dot(a: Node, b: Node) -> Node:
     """(n) x (n) -> (): the sum of products."""
-    _require_ranks("dot", (a, 1), (b, 1))
+    require_ranks("dot", (a, 1), (b, 1))
     if a.spec.shape != b.spec.shape:
         raise ShapeError(
             f"inconsistent tensor size, expected tensor [{a.spec.shape[0]}] and src [{b.spec.shape[0]}] to have the "
@@ -72,21 +70,9 @@ def dot(a: Node, b: Node) -> Node:
     return arithmetic.cast(reduce.sum(products), dtype)
 
 
-def inner(a: Node, b: Node) -> Node:
-    """The sum of products over the last axis of both: (..., k), (*, k) -> (..., *)."""
-    if not a.spec.shape or not b.spec.shape:
-        return arithmetic.mul(a, b)
-    if a.spec.shape[-1] != b.spec.shape[-1]:
-        raise ShapeError(
-            "inner() the last dimension must match on both input tensors but got shapes "
-            f"{list(a.spec.shape)} and {list(b.spec.shape)}"
-        )
-    return tensordot(a, b, ([-1], [-1]))
-
-
 def outer(a: Node, b: Node) -> Node:
     """(m), (n) -> (m, n): all products."""
-    _require_ranks("outer", (a, 1), (b, 1))
+    require_ranks("outer", (a, 1), (b, 1))
     return arithmetic.mul(movement.reshape(a, shape=(*a.spec.shape, 1)), b)
 
 
@@ -107,26 +93,6 @@ def linear(x: Node, weight: Node, bias: Node | None = None) -> Node:
             f"{x.spec.shape} and weight {weight.spec.shape}"
         )
     out = matmul(x, weight if len(weight.spec.shape) == 1 else contraction.transposed(weight))
-    return out if bias is None else arithmetic.add(out, bias)
-
-
-def bilinear(a: Node, b: Node, weight: Node, bias: Node | None = None) -> Node:
-    """out[..., o] = sum over i, j of a[..., i] weight[o, i, j] b[..., j], plus bias.
-
-    Shapes: a (..., m), b (..., n), weight (o, m, n), bias (o) -> (..., o).
-    """
-    _require_ranks("bilinear", (weight, 3))
-    n_out, m, n = weight.spec.shape
-    if a.spec.shape[:-1] != b.spec.shape[:-1] or a.spec.shape[-1:] != (m,) or b.spec.shape[-1:] != (n,):
-        raise ShapeError(
-            f"bilinear: needs (..., {m}) and (..., {n}) for weight {weight.spec.shape}, got {a.spec.shape} and "
-            f"{b.spec.shape}"
-        )
-    lead = a.spec.shape[:-1]
-    flat = movement.reshape(movement.permute(weight, order=(1, 0, 2)), shape=(m, n_out * n))
-    left = movement.reshape(matmul(a, flat), shape=(*lead, n_out, n))
-    right = movement.reshape(b, shape=(*lead, n, 1))
-    out = movement.reshape(matmul(left, right), shape=(*lead, n_out))
     return out if bias is None else arithmetic.add(out, bias)
 
 
@@ -164,39 +130,6 @@ def addbmm(base: Node, a: Node, b: Node, *, beta: Number = 1, alpha: Number = 1)
     return _plus("addbmm", base, reduce.sum(bmm(a, b), 0, dtype=a.spec.dtype), beta, alpha)
 
 
-def tensordot(a: Node, b: Node, dims: int | Sequence[Sequence[int]] = 2) -> Node:
-    """Sums products over axes of both: the last `dims` of a and the first of b, or two lists of axes.
-
-    Raises: ShapeError when the sizes of paired axes differ.
-    """
-    rank_a, rank_b = len(a.spec.shape), len(b.spec.shape)
-    if isinstance(dims, int):
-        if dims < 0:
-            raise ShapeError(f"tensordot expects dims >= 0, but got dims={dims}")
-        dims = (range(rank_a - dims, rank_a), range(dims))
-    left = [axis_of(d, rank_a) for d in dims[0]]
-    right = [axis_of(d, rank_b) for d in dims[1]]
-    if len(left) == len(right):  # A paired axis of size 1 on one side is summed on the other.
-        for d, e in zip(left, right, strict=True):
-            m, n = a.spec.shape[d], b.spec.shape[e]
-            if n == 1 < m:
-                a = reduction.sum_(a, (d,))
-            elif m == 1 < n:
-                b = reduction.sum_(b, (e,))
-    sizes = [a.spec.shape[d] for d in left]
-    if len(left) != len(right) or sizes != [b.spec.shape[d] for d in right]:
-        raise ShapeError(
-            f"contracted dimensions need to match, but got axes {left} of {a.spec.shape} and {right} of {b.spec.shape}"
-        )
-    free_a = [d for d in range(rank_a) if d not in left]
-    free_b = [d for d in range(rank_b) if d not in right]
-    shape_a, shape_b = (tuple(x.spec.shape[d] for d in free) for x, free in ((a, free_a), (b, free_b)))
-    k = prod(sizes)
-    rows = movement.reshape(movement.permute(a, order=(*free_a, *left)), shape=(prod(shape_a), k))
-    columns = movement.reshape(movement.permute(b, order=(*right, *free_b)), shape=(k, prod(shape_b)))
-    return movement.reshape(mm(rows, columns), shape=(*shape_a, *shape_b))
-
-
 # Parts
 
 
@@ -214,7 +147,7 @@ def _check(name: str, a: Node, b: Node) -> None:
     precision.refuse_bool(name, a)
 
 
-def _require_ranks(name: str, *operands: tuple[Node, int]) -> None:
+def require_ranks(name: str, *operands: tuple[Node, int]) -> None:
     for x, rank in operands:
         if len(x.spec.shape) != rank:
             raise ShapeError(f"{name}: expected a tensor of {rank} dimensions, got one of shape {x.spec.shape}")

@@ -6,7 +6,7 @@ How many elements a mask holds is a number that only the host can turn into a sh
 from math import isfinite, prod
 
 from pywebgpu import dtypes
-from pywebgpu.composites import arithmetic, bounds, indexing, ordering, precision, reduce
+from pywebgpu.composites import arithmetic, bounds, index_writes, indexing, ordering, precision, reduce, searching
 from pywebgpu.errors import DTypeError, ShapeError
 from pywebgpu.ir.graph import Node, Spec
 from pywebgpu.ops import indexing as ops
@@ -37,7 +37,7 @@ def masked_scatter(x: Node, mask: Node, source: Node) -> Node:
     """Elements of source, in order, where the mask holds, else x. Raises: RangeError when source has too few."""
     if mask.spec.dtype is not dtypes.bool_:
         raise DTypeError(f"masked_scatter_ only supports boolean masks, but got mask with dtype {mask.spec.dtype.name}")
-    indexing.require_dtype("masked_scatter_", x, source)
+    index_writes.require_dtype("masked_scatter_", x, source)
     shape = shapes.broadcast(x.spec.shape, mask.spec.shape)
     mask = indexing.shaped(arithmetic.broadcast_to(mask, shape), (prod(shape),))
     size = prod(source.spec.shape)
@@ -57,7 +57,7 @@ def counted(mask: Node) -> Node:
 
 def held(ends: Node, count: int) -> Node:
     """The positions of the `count` elements of a flat mask that hold, in order. ends: see counted."""
-    return ordering.searchsorted(ends, pointwise.iota(spec=Spec((count,), dtypes.int64), axis=0), right=True)
+    return searching.searchsorted(ends, pointwise.iota(spec=Spec((count,), dtypes.int64), axis=0), right=True)
 
 
 def coordinates(positions: Node, shape: Shape) -> list[Node]:
@@ -125,13 +125,13 @@ def isin(x: Node | Number, tests: Node | Number, *, invert: bool = False) -> Nod
     x, tests = (reduce.stop_gradient(arithmetic.node(part, dtype)) for part in (x, tests))
     flat = indexing.shaped(tests, (prod(tests.spec.shape),))
     n = flat.spec.shape[0]
-    if n <= ordering.FEW:
+    if n <= searching.FEW:
         shape = (*x.spec.shape, n)
         column = arithmetic.broadcast_to(indexing.shaped(x, (*x.spec.shape, 1)), shape)
         is_member = reduce.any(pointwise.eq(column, arithmetic.broadcast_to(flat, shape)), -1)
     else:
         ordered, _ = ordering.sort(flat)
-        position = ordering.searchsorted(ordered, x)
+        position = searching.searchsorted(ordered, x)
         position = indexing.shaped(pointwise.minimum(position, arithmetic.like(position, n - 1)), (prod(x.spec.shape),))
         nearest = indexing.shaped(ops.take(indexing.shaped(ordered, (n, 1)), position), x.spec.shape)
         is_member = pointwise.eq(nearest, x)

@@ -3,7 +3,7 @@
 from math import prod
 
 from pywebgpu import dtypes
-from pywebgpu.composites import arithmetic, indexing, ordering, precision, reduce, scan
+from pywebgpu.composites import arithmetic, indexing, precision, reduce, scan, searching
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node, Spec
 from pywebgpu.ops import movement, pointwise
@@ -146,4 +146,4 @@ def spread(repeats: Node, total: int) -> Node:
     """(2, 0, 1) -> 0, 0, 2: the number of each row as often as `repeats` says. total: their sum."""
     ends = scan.cumsum(arithmetic.cast(repeats, dtypes.int64), 0)
     positions = pointwise.iota(spec=Spec((total,), dtypes.int64), axis=0)
-    return ordering.searchsorted(ends, positions, right=True)
+    return searching.searchsorted(ends, positions, right=True)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import inf, prod
 
 from pywebgpu import dtypes
-from pywebgpu.composites import arithmetic, joining, precision, reduce, scan, sliding_products
+from pywebgpu.composites import arithmetic, joining, precision, reduce, slicing, sliding_products
 from pywebgpu.composites.composite_op import composite
 from pywebgpu.composites.convolution import Sizes, sizes
 from pywebgpu.dtypes import Kind
@@ -197,7 +197,7 @@ def adaptive_max_pool_with_indices(x: Node, output_size: int | Sequence[int | No
             x, index = scan.part(x, axis, 0, 0), scan.part(index, axis, 0, 0)
             continue
         for start, stop in _bounds(x.spec.shape[axis], size):
-            part, positions_of_part = scan.part(x, axis, start, stop), scan.part(index, axis, start, stop)
+            part, positions_of_part = slicing.part(x, axis, start, stop), slicing.part(index, axis, start, stop)
             value, where = extremes.largest(part, axes=(axis,))
             values.append(value)
             positions.append(reduce.picked(positions_of_part, where, axis))
@@ -242,7 +242,7 @@ def _split_evenly(x: Node, axis: int, size: int) -> Node | list[Node]:
     length = x.spec.shape[axis]
     if size and length % size == 0:
         return movement.reshape(x, shape=(*x.spec.shape[:axis], size, length // size, *x.spec.shape[axis + 1 :]))
-    return [scan.part(x, axis, start, stop) for start, stop in _bounds(length, size)]
+    return [slicing.part(x, axis, start, stop) for start, stop in _bounds(length, size)]
 
 
 # Parts

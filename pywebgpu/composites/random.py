@@ -7,7 +7,19 @@ goes through a logarithm agrees as that does.
 from math import pi, sqrt
 
 from pywebgpu import dtypes
-from pywebgpu.composites import arithmetic, bounds, creation, indexing, ordering, precision, reduce, scan, wide
+from pywebgpu.composites import (
+    arithmetic,
+    bounds,
+    creation,
+    indexing,
+    ordering,
+    precision,
+    reduce,
+    scan,
+    searching,
+    slicing,
+    wide,
+)
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import REFUSALS, DTypeError, ShapeError
 from pywebgpu.ir.graph import Node, Spec
@@ -62,7 +74,7 @@ def normal(seed: Seed, shape: Shape, dtype: DType) -> Node:
         return arithmetic.paired(pointwise.mul(drawn, arithmetic.like(drawn, sqrt(0.5))))
     if dtype is dtypes.float64:
         pair = inner(seed, (2, *shape), dtype)
-        radius, angle = (indexing.shaped(scan.part(pair, 0, i, i + 1), shape) for i in (0, 1))
+        radius, angle = (indexing.shaped(slicing.part(pair, 0, i, i + 1), shape) for i in (0, 1))
         length = pointwise.sqrt(pointwise.mul(arithmetic.like(radius, -2.0), pointwise.log(radius)))
         return pointwise.mul(length, pointwise.cos(pointwise.mul(arithmetic.like(angle, 2 * pi), angle)))
     word = _top(words(seed, shape), 24)
@@ -189,12 +201,12 @@ def _raced(seed: Seed, p: Node, count: int) -> Node:
 def _searched(seed: Seed, p: Node, count: int) -> Node:
     """Where uniform numbers fall among the running sums."""
     ends = scan.cumsum(p, -1)
-    total = scan.part(ends, len(p.spec.shape) - 1, p.spec.shape[-1] - 1, p.spec.shape[-1])
+    total = slicing.part(ends, len(p.spec.shape) - 1, p.spec.shape[-1] - 1, p.spec.shape[-1])
     drawn = uniform(seed, (*p.spec.shape[:-1], count), p.spec.dtype)
-    picks = ordering.searchsorted(
+    picks = searching.searchsorted(
         ends, pointwise.mul(drawn, arithmetic.broadcast_to(total, drawn.spec.shape)), right=True
     )
-    last = ordering.searchsorted(ends, total)  # The product may round up to the sum itself.
+    last = searching.searchsorted(ends, total)  # The product may round up to the sum itself.
     return pointwise.minimum(picks, arithmetic.broadcast_to(last, picks.spec.shape))
 
 
@@ -220,7 +232,7 @@ def _pair(seed: Seed, shape: Shape, high: int, low: int) -> tuple[Node, Node]:
     """The upper `high` bits of one word and `low` bits of another, for each element."""
     both = words(seed, (*shape, 2))
     last = len(shape)
-    first, second = (indexing.shaped(scan.part(both, last, i, i + 1), shape) for i in (0, 1))
+    first, second = (indexing.shaped(slicing.part(both, last, i, i + 1), shape) for i in (0, 1))
     return _top(first, high), _top(second, low)
 
 

@@ -6,7 +6,7 @@ Where a branch is not taken its argument is replaced by 0 first, so that a branc
 from math import copysign, inf, isfinite, isinf
 
 from pywebgpu import dtypes
-from pywebgpu.composites import activation, arithmetic, elementwise, precision, random, reduce, scan
+from pywebgpu.composites import activation, arithmetic, elementwise, precision, random, reduce, slicing
 from pywebgpu.composites.composite_op import composite
 from pywebgpu.dtypes import Kind
 from pywebgpu.errors import ShapeError
@@ -167,7 +167,7 @@ def glu(x: Node, dim: int = -1) -> Node:
     size = x.spec.shape[axis]
     if size % 2:
         raise ShapeError(f"Halving dimension must be even, but dimension {axis} is size {size} of {x.spec.shape}")
-    values, gates = scan.part(x, axis, 0, size // 2), scan.part(x, axis, size // 2, size)
+    values, gates = slicing.part(x, axis, 0, size // 2), slicing.part(x, axis, size // 2, size)
     return pointwise.mul(values, pointwise.sigmoid(gates))
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pywebgpu.composites import arithmetic, joining, linear, recurrent, scan
+from pywebgpu.composites import arithmetic, joining, linear, recurrent, slicing
 from pywebgpu.ir.graph import Fused, Node, Spec, thread_state
 from pywebgpu.ops import contraction, movement, pointwise, reduction
 
@@ -90,13 +90,13 @@ def _beside(kind: str, gates: Node, hidden: Node) -> tuple[Node, ...]:
 
 
 def _at(x: Node, time: int) -> Node:
-    now = scan.part(x, 0, time, time + 1)
+    now = slicing.part(x, 0, time, time + 1)
     return movement.reshape(now, shape=now.spec.shape[1:])
 
 
 def _parts(x: Node, count: int) -> list[Node]:
     size, last = x.spec.shape[-1] // count, len(x.spec.shape) - 1
-    return [scan.part(x, last, index * size, (index + 1) * size) for index in range(count)]
+    return [slicing.part(x, last, index * size, (index + 1) * size) for index in range(count)]
 
 
 def _gradient_fallback(kind: str) -> Callable[..., tuple[Node, ...]]:
@@ -154,7 +154,7 @@ def _before(out: Node, first: Node, backwards: bool) -> Node:
     length, lead = out.spec.shape[0], movement.reshape(first, shape=(1, *first.spec.shape))
     if length == 1:
         return lead
-    rest = scan.part(out, 0, 1, length) if backwards else scan.part(out, 0, 0, length - 1)
+    rest = slicing.part(out, 0, 1, length) if backwards else slicing.part(out, 0, 0, length - 1)
     return joining.cat([rest, lead] if backwards else [lead, rest], 0)
 
 

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from pywebgpu import dtypes
-from pywebgpu.composites import arithmetic, joining, linear, scan
+from pywebgpu.composites import arithmetic, joining, linear, slicing
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node
 from pywebgpu.ops import clamping, movement, pointwise
@@ -95,10 +95,10 @@ def layer(
         return _whole(kind, gates, held, weight_hh, bias_hh, present=present, backwards=backwards)
     out: list[Node] = []
     for time in reversed(range(length)) if backwards else range(length):
-        now = scan.part(gates, 0, time, time + 1)
+        now = slicing.part(gates, 0, time, time + 1)
         new = step(kind, movement.reshape(now, shape=now.spec.shape[1:]), held, weight_hh, bias_hh, projection)
         if present is not None:
-            here = scan.part(present, 0, time, time + 1)
+            here = slicing.part(present, 0, time, time + 1)
             here = movement.reshape(here, shape=here.spec.shape[1:])
             new = tuple(arithmetic.where(here, updated, old) for updated, old in zip(new, held, strict=True))
         held = new
@@ -119,7 +119,7 @@ def _whole(*args: Any, **options: Any) -> State:
 def _split(x: Node, count: int) -> list[Node]:
     size = x.spec.shape[-1] // count
     last = len(x.spec.shape) - 1
-    return [scan.part(x, last, number * size, (number + 1) * size) for number in range(count)]
+    return [slicing.part(x, last, number * size, (number + 1) * size) for number in range(count)]
 
 
 def _check(kind: str, x: Node, state: list[Node], weight_ih: Node, weight_hh: Node) -> None:

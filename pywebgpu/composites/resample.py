@@ -6,7 +6,7 @@ from math import floor, prod
 from operator import index
 
 from pywebgpu import dtypes
-from pywebgpu.composites import arithmetic, joining, linear, pooling, precision, scan
+from pywebgpu.composites import arithmetic, joining, linear, pooling, precision, slicing
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node, Spec
@@ -51,23 +51,23 @@ def _pad_axis(x: Node, axis: int, before: int, after: int, mode: str) -> Node:
             f"Padding size should be {'less than' if mode == 'reflect' else 'at most'} the corresponding input "
             f"dimension, but got: padding ({before}, {after}) at dimension {axis} of input {list(x.spec.shape)}"
         )
-    inside = scan.part(x, axis, max(-before, 0), n - max(-after, 0))
+    inside = slicing.part(x, axis, max(-before, 0), n - max(-after, 0))
     parts = [inside]
     if before > 0:
         if mode == "reflect":
-            parts.insert(0, movement.flip(scan.part(x, axis, 1, before + 1), axes=(axis,)))
+            parts.insert(0, movement.flip(slicing.part(x, axis, 1, before + 1), axes=(axis,)))
         elif mode == "circular":
             kept = inside.spec.shape[axis]
-            parts.insert(0, scan.part(inside, axis, kept - before, kept))
+            parts.insert(0, slicing.part(inside, axis, kept - before, kept))
         else:
-            parts.insert(0, _repeated(scan.part(x, axis, 0, 1), axis, before))
+            parts.insert(0, _repeated(slicing.part(x, axis, 0, 1), axis, before))
     if after > 0:
         if mode == "reflect":
-            parts.append(movement.flip(scan.part(x, axis, n - 1 - after, n - 1), axes=(axis,)))
+            parts.append(movement.flip(slicing.part(x, axis, n - 1 - after, n - 1), axes=(axis,)))
         elif mode == "circular":
-            parts.append(scan.part(inside, axis, 0, after))
+            parts.append(slicing.part(inside, axis, 0, after))
         else:
-            parts.append(_repeated(scan.part(x, axis, n - 1, n), axis, after))
+            parts.append(_repeated(slicing.part(x, axis, n - 1, n), axis, after))
     return joining.cat(parts, axis) if len(parts) > 1 else inside
 
 

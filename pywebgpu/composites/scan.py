@@ -4,22 +4,12 @@ The op runs along the last axis; here any axis is brought there and back.
 """
 
 from pywebgpu import dtypes
-from pywebgpu.composites import arithmetic, precision, reduce
+from pywebgpu.composites import arithmetic, precision, reduce, slicing
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node, Spec
 from pywebgpu.ops import indexing, movement, pointwise
 from pywebgpu.support.shapes import axis as axis_of
-
-
-def swapped(x: Node, axis: int) -> Node:
-    """`axis` exchanged with the last one; its own opposite."""
-    last = len(x.spec.shape) - 1
-    if axis == last:
-        return x
-    order = list(range(last + 1))
-    order[axis], order[last] = last, axis
-    return movement.permute(x, order=tuple(order))
 
 
 def cumsum(x: Node, dim: int, *, dtype: DType | None = None) -> Node:
@@ -48,8 +38,8 @@ def logcumsumexp(x: Node, dim: int) -> Node:
     axis = axis_of(dim, len(x.spec.shape))
     if not x.spec.shape or 0 in x.spec.shape:
         return movement.alias(x)
-    sums = indexing.scan(swapped(precision.upcast(x), axis), mode="logaddexp")
-    return swapped(arithmetic.cast(sums, x.spec.dtype), axis)
+    sums = indexing.scan(slicing.swapped(precision.upcast(x), axis), mode="logaddexp")
+    return slicing.swapped(arithmetic.cast(sums, x.spec.dtype), axis)
 
 
 def diff(x: Node, n: int = 1, dim: int = -1) -> Node:
@@ -63,7 +53,7 @@ def diff(x: Node, n: int = 1, dim: int = -1) -> Node:
         size = x.spec.shape[axis]
         if size == 0:
             break
-        later, earlier = part(x, axis, 1, size), part(x, axis, 0, size - 1)
+        later, earlier = slicing.part(x, axis, 1, size), slicing.part(x, axis, 0, size - 1)
         if x.spec.dtype is dtypes.bool_:
             x = pointwise.ne(later, earlier)
         else:
@@ -79,26 +69,12 @@ def trapezoid(y: Node, x: Node | None = None, *, dx: float = 1, dim: int = -1) -
     if not size:
         shape = tuple([n for axis_index, n in enumerate(y.spec.shape) if axis_index != axis])
         return pointwise.full(0, Spec(shape, y.spec.dtype))
-    pairs = pointwise.add(part(y, axis, 1, size), part(y, axis, 0, size - 1))
+    pairs = pointwise.add(slicing.part(y, axis, 1, size), slicing.part(y, axis, 0, size - 1))
     if x is None:
         return arithmetic.mul(reduce.sum(pairs, axis), dx / 2)
     if len(x.spec.shape) == 1:
         x = movement.reshape(x, shape=tuple(size if a == axis else 1 for a in range(len(y.spec.shape))))
     return arithmetic.mul(reduce.sum(arithmetic.mul(pairs, diff(x, dim=axis)), axis), 0.5)
-
-
-def part(x: Node, axis: int, start: int, stop: int, step: int = 1) -> Node:
-    """x[start:stop:step] along `axis`."""
-    shape = x.spec.shape
-    size = max((stop - start + step - 1) // step, 0)
-    if size == shape[axis]:
-        return x
-    return movement.slice_(
-        x,
-        starts=tuple(start if a == axis else 0 for a in range(len(shape))),
-        sizes=(*shape[:axis], size, *shape[axis + 1 :]),
-        steps=tuple(step if a == axis else 1 for a in range(len(shape))),
-    )
 
 
 def _scan(x: Node, dim: int, dtype: DType | None, mode: str) -> Node:
@@ -110,14 +86,14 @@ def _scan(x: Node, dim: int, dtype: DType | None, mode: str) -> Node:
     x = arithmetic.cast(x, dtype)
     if not x.spec.shape or 0 in x.spec.shape:
         return movement.alias(x)
-    return swapped(indexing.scan(swapped(x, axis), mode=mode), axis)
+    return slicing.swapped(indexing.scan(slicing.swapped(x, axis), mode=mode), axis)
 
 
 def _running_extreme(x: Node, dim: int, mode: str) -> tuple[Node, Node]:
     axis = axis_of(dim, len(x.spec.shape))
     if not x.spec.shape or 0 in x.spec.shape:
         return movement.alias(x), pointwise.full(0, Spec(x.spec.shape, dtypes.int64))
-    rows = swapped(x, axis)
+    rows = slicing.swapped(x, axis)
     fixed = reduce.stop_gradient(rows)
     best = indexing.scan(fixed, mode=mode)
     is_record = pointwise.eq(fixed, best)
@@ -129,7 +105,7 @@ def _running_extreme(x: Node, dim: int, mode: str) -> tuple[Node, Node]:
     index = indexing.scan(pointwise.where(is_record, position, arithmetic.like(position, 0)), mode="max")
     if x.requires:
         best = take_along_rows(rows, index)
-    return swapped(best, axis), swapped(index, axis)
+    return slicing.swapped(best, axis), slicing.swapped(index, axis)
 
 
 def take_along_rows(x: Node, index: Node) -> Node:

@@ -5,12 +5,14 @@ A view changes only where its input is read, and constants cost nothing: both ar
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 from pywebgpu.ir import graph
 from pywebgpu.ir.graph import HOST, Generator, Movement, Node, Op, Pointwise, Structural
+from pywebgpu.kernels import ir
+from pywebgpu.kernels.ir import Expr
 from pywebgpu.support.shapes import Shape
 from pywebgpu.support.symbolic import Sym, flatten, unflatten
 
@@ -86,3 +88,20 @@ def only_moves(node: Node) -> bool:
     if not node.inputs or node.inputs[0].spec.dtype != node.spec.dtype:
         return False
     return isinstance(node.op, Movement) or (isinstance(node.op, Pointwise) and node.op.wgsl == "{0}")
+
+
+def conditions(bounds: Sequence[Any]) -> list[Expr]:
+    """Tests in unsigned arithmetic, where a negative number is larger than any bound. None of what is known."""
+    return [
+        (ir.Index(part) % high).eq(0) if low == "multiple" else ir.Index(part) <= high
+        for part, low, high in bounds
+        if not part.is_constant
+    ]
+
+
+def is_outside(bounds: Sequence[Any]) -> bool:
+    """Whether it is known that a test fails: a translator refuses constants below 0."""
+    return any(
+        part.is_constant and (part.const % high != 0 if low == "multiple" else not 0 <= part.const <= high)
+        for part, low, high in bounds
+    )

@@ -15,7 +15,7 @@ from typing import Any
 from pywebgpu import dtypes
 from pywebgpu.errors import CompileError
 from pywebgpu.ir.graph import HOST, Custom, Generator, Movement, Node, Pointwise, Reduction, Structural
-from pywebgpu.kernels import access, hoisting, intervals, intrinsics, ir, vectors, wgsl, windows
+from pywebgpu.kernels import access, hoisting, intrinsics, ir, vectors, wgsl, window_parts, windows
 from pywebgpu.kernels.blocks import Blocks
 from pywebgpu.kernels.intrinsics import rounded
 from pywebgpu.kernels.ir import U32, Expr, Var
@@ -276,10 +276,10 @@ class Builder(Blocks):
     def _guarded(self, node: Node, inner: Coords, bounds: Sequence[Any]) -> Expr:
         source = node.inputs[0]
         fill = _fill(node)
-        if 0 in source.spec.shape or intervals.is_outside(bounds):
+        if 0 in source.spec.shape or access.is_outside(bounds):
             return fill
         variable = self.var(fill)
-        with self.if_(*intervals.conditions(bounds)):
+        with self.if_(*access.conditions(bounds)):
             self.assign(variable, self.value(source, inner))
         return variable
 
@@ -323,9 +323,9 @@ class Builder(Blocks):
         base, value = node.inputs
         starts, steps = node.attrs["starts"], node.attrs["steps"]
         inner, bounds = movement.pad.index(coords, value.spec.shape, node.spec.shape, starts, steps)
-        if 0 in value.spec.shape or intervals.is_outside(bounds):
+        if 0 in value.spec.shape or access.is_outside(bounds):
             return self.value(base, coords)
-        conditions = intervals.conditions(bounds)
+        conditions = access.conditions(bounds)
         if not conditions:
             return self.value(value, inner)
         variable = self.var(ir.scalar(node.spec.dtype))
@@ -350,7 +350,9 @@ class Builder(Blocks):
             shared = {array for node, array in self.bound.values() if self.per_word(node) > 1}
             body, vector_arrays = vectors.vectorize(body, arrays, vector, shared)
             arrays = [vector_arrays.get(array, array) for array in arrays]
-        for parts in windows.divisions(body, arrays, lanes, groups, self.limits):
+        long = windows.long_arrays(arrays, self.limits)
+        divided = window_parts.divisions(body, arrays, long, lanes, groups, self.limits) if long else ()
+        for parts in divided or [windows.whole(body, arrays, groups)]:
             kernels = [self._printed(name, lanes, part, checks) for part in parts]
             if all(len(kernel.writes) + kernel.faults <= self.limits.bindings for kernel in kernels):
                 break

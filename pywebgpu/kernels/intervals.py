@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from pywebgpu.kernels import ir
 from pywebgpu.kernels.ir import Call, Const, Expr, Index
 from pywebgpu.support.symbolic import Atom, Quotient, Remainder, Sym, Var
@@ -104,20 +101,3 @@ def _joined(template: str, a: Interval, b: Interval) -> Interval | None:
         case _:
             return None
     return interval if 0 <= interval[0] <= interval[1] < _WORD else None
-
-
-def conditions(bounds: Sequence[Any]) -> list[Expr]:
-    """Tests in unsigned arithmetic, where a negative number is larger than any bound. None of what is known."""
-    return [
-        (ir.Index(part) % high).eq(0) if low == "multiple" else ir.Index(part) <= high
-        for part, low, high in bounds
-        if not part.is_constant
-    ]
-
-
-def is_outside(bounds: Sequence[Any]) -> bool:
-    """Whether it is known that a test fails: a translator refuses constants below 0."""
-    return any(
-        part.is_constant and (part.const % high != 0 if low == "multiple" else not 0 <= part.const <= high)
-        for part, low, high in bounds
-    )

@@ -16,6 +16,9 @@ _NAMES = {
         "Tanhshrink Threshold"
     ),
     "attention": "MultiheadAttention",
+    "channel_norm": (
+        "BatchNorm1d BatchNorm2d BatchNorm3d GroupNorm InstanceNorm1d InstanceNorm2d InstanceNorm3d LocalResponseNorm"
+    ),
     "container": "ModuleDict ModuleList Sequential",
     "conv": "Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d",
     "dropout": "AlphaDropout Dropout Dropout1d Dropout2d Dropout3d FeatureAlphaDropout",
@@ -35,10 +38,7 @@ _NAMES = {
         "SoftMarginLoss TripletMarginLoss TripletMarginWithDistanceLoss"
     ),
     "module": "Module",
-    "norm": (
-        "BatchNorm1d BatchNorm2d BatchNorm3d GroupNorm InstanceNorm1d InstanceNorm2d InstanceNorm3d LayerNorm "
-        "LocalResponseNorm RMSNorm"
-    ),
+    "norm": "LayerNorm RMSNorm",
     "older": "Container CrossMapLRN2d NLLLoss2d",
     "output_layers": "AdaptiveLogSoftmaxWithLoss LinearCrossEntropyLoss",
     "parallel": "DataParallel SyncBatchNorm",

@@ -5,6 +5,7 @@ from pywebgpu.nn import init as init
 from pywebgpu.nn import utils as utils
 from pywebgpu.nn.activation import *
 from pywebgpu.nn.attention import *
+from pywebgpu.nn.channel_norm import *
 from pywebgpu.nn.container import *
 from pywebgpu.nn.conv import *
 from pywebgpu.nn.dropout import *

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Self, SupportsIndex
 
 from pywebgpu.autodiff import grad_mode
-from pywebgpu.nn import conv, linear, norm
+from pywebgpu.nn import channel_norm, conv, linear
 from pywebgpu.nn.module import Module
 from pywebgpu.nn.parameter import Buffer, Parameter
 from pywebgpu.tensor import create, dispatch
@@ -205,9 +205,9 @@ LazyConv3d = _lazy(conv.Conv3d, "in_channels", 1)
 LazyConvTranspose1d = _lazy(conv.ConvTranspose1d, "in_channels")
 LazyConvTranspose2d = _lazy(conv.ConvTranspose2d, "in_channels")
 LazyConvTranspose3d = _lazy(conv.ConvTranspose3d, "in_channels")
-LazyBatchNorm1d = _lazy(norm.BatchNorm1d, "num_features")
-LazyBatchNorm2d = _lazy(norm.BatchNorm2d, "num_features")
-LazyBatchNorm3d = _lazy(norm.BatchNorm3d, "num_features")
-LazyInstanceNorm1d = _lazy(norm.InstanceNorm1d, "num_features")
-LazyInstanceNorm2d = _lazy(norm.InstanceNorm2d, "num_features")
-LazyInstanceNorm3d = _lazy(norm.InstanceNorm3d, "num_features")
+LazyBatchNorm1d = _lazy(channel_norm.BatchNorm1d, "num_features")
+LazyBatchNorm2d = _lazy(channel_norm.BatchNorm2d, "num_features")
+LazyBatchNorm3d = _lazy(channel_norm.BatchNorm3d, "num_features")
+LazyInstanceNorm1d = _lazy(channel_norm.InstanceNorm1d, "num_features")
+LazyInstanceNorm2d = _lazy(channel_norm.InstanceNorm2d, "num_features")
+LazyInstanceNorm3d = _lazy(channel_norm.InstanceNorm3d, "num_features")

@@ -3,9 +3,9 @@
 import warnings
 from typing import Any
 
+from pywebgpu.nn.channel_norm import LocalResponseNorm
 from pywebgpu.nn.loss import NLLLoss
 from pywebgpu.nn.module import Module
-from pywebgpu.nn.norm import LocalResponseNorm
 
 
 class Container(Module):

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from pywebgpu.nn.channel_norm import _BatchNorm
 from pywebgpu.nn.module import Module
-from pywebgpu.nn.norm import _BatchNorm
 from pywebgpu.support import lazy as _lazy
 from pywebgpu.tensor.functions import cat
 

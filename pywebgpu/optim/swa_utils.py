@@ -7,7 +7,7 @@ from typing import Any
 
 from pywebgpu import dtypes
 from pywebgpu.autodiff import grad_mode
-from pywebgpu.nn import module, norm
+from pywebgpu.nn import channel_norm, module
 from pywebgpu.optim.lr_scheduler.cyclic import SWALR as SWALR
 from pywebgpu.step_capture import capture
 from pywebgpu.tensor import create, flat_parameters, tensor
@@ -120,7 +120,7 @@ def update_bn(loader: Iterable[Any], model: module.Module, device: DeviceLike = 
     """
     momenta = {}
     for layer in model.modules():
-        if isinstance(layer, norm._BatchNorm):
+        if isinstance(layer, channel_norm._BatchNorm):
             layer.reset_running_stats()
             momenta[layer] = layer.momentum
     if not momenta:

@@ -100,3 +100,31 @@ def resolve(shape: Sequence[int], numel: int) -> Shape:
     if holes or known != numel:
         raise ShapeError(f"shape '{list(sizes)}' is invalid for input of size {numel}")
     return sizes
+
+
+_PLAIN = frozenset((int, type(None)))
+
+
+def row(item: int, axis: int, size: int) -> int:
+    """The row of an axis that a number names, which may count from the end. Raises RangeError where there is none."""
+    if not -size <= item < size:
+        raise RangeError(f"index {item} is out of bounds for dimension {axis} with size {size}")
+    return item % size
+
+
+def rows(item: slice, size: int) -> range:
+    """The rows of an axis that a slice names."""
+    start, stop, step = item.start, item.stop, item.step
+    if not (type(start) in _PLAIN and type(stop) in _PLAIN and type(step) in _PLAIN):
+        start, stop, step = (
+            part if part is None or isinstance(part, int) else _whole(part) for part in (start, stop, step)
+        )
+    if step is not None and step <= 0:
+        raise ValueError("slice step cannot be zero" if step == 0 else "step must be greater than zero")
+    return range(size)[start:stop:step]
+
+
+def _whole(part: object) -> int:
+    if not hasattr(part, "__index__"):
+        raise TypeError("slice indices must be integers or None or have an __index__ method")
+    return index(part)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from pywebgpu.composites import linear
+from pywebgpu.composites import einsum, linear
 from pywebgpu.ir.graph import thread_state, used
 from pywebgpu.tensor.apply import apply
 from pywebgpu.tensor.base import TensorBase
@@ -50,7 +50,7 @@ class ContractionMethods(MovementMethods, ReductionMethods):
     @aliased
     def inner(self, other: Tensor) -> Tensor:
         """The sum of products over the last axis of both."""
-        return apply(linear.inner, self, other)
+        return apply(einsum.inner, self, other)
 
     def outer(self, vec2: Tensor) -> Tensor:
         """(m), (n) -> (m, n)"""

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import functools
-import itertools
-import string
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
-from math import comb
 from typing import TYPE_CHECKING, Any, overload
 
 from pywebgpu import dtypes
-from pywebgpu.composites import arithmetic, elementwise, joining, linear
+from pywebgpu.composites import arithmetic, elementwise, joining
 from pywebgpu.dtypes import DType
-from pywebgpu.errors import ShapeError
-from pywebgpu.ir.graph import LARGE
 from pywebgpu.step_capture.free_number import NUMBERS
 from pywebgpu.support import shapes
 from pywebgpu.tensor import outputs, pointwise, reduction
-from pywebgpu.tensor.apply import apply, aten
+from pywebgpu.tensor.apply import apply
 from pywebgpu.tensor.base import TensorBase
-from pywebgpu.tensor.methods import ALIASES, OPERANDS, aliased, also_named, named_by_numpy
+from pywebgpu.tensor.methods import ALIASES, OPERANDS, aliased, also_named
 from pywebgpu.tensor.size import Size
 from pywebgpu.tensor.tensor import Tensor
 
@@ -167,16 +161,16 @@ def is_storage(obj: object) -> bool:
 @aliased
 def cat(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     """Joins tensors along an axis."""
-    return outputs.finished("cat", apply(joining.cat, _listed("cat", tensors), dim), out, *tensors)
+    return outputs.finished("cat", apply(joining.cat, listed("cat", tensors), dim), out, *tensors)
 
 
 @aliased
 def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     """Joins tensors along a new axis."""
-    return outputs.finished("stack", apply(joining.stack, _listed("stack", tensors), dim), out, *tensors)
+    return outputs.finished("stack", apply(joining.stack, listed("stack", tensors), dim), out, *tensors)
 
 
-def _listed(name: str, tensors: Sequence[Tensor]) -> list[Any]:
+def listed(name: str, tensors: Sequence[Tensor]) -> list[Any]:
     if isinstance(tensors, TensorBase):
         raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor")
     listed = list(tensors)
@@ -184,91 +178,6 @@ def _listed(name: str, tensors: Sequence[Tensor]) -> list[Any]:
         if not isinstance(item, TensorBase):
             raise TypeError(f"expected Tensor as element {index} in argument 0, but got {type(item).__name__}")
     return listed
-
-
-def _some(name: str, tensors: Sequence[Any]) -> list[Any]:
-    listed = _listed(name, tensors)
-    if not listed:
-        raise RuntimeError(f"{name} expects a non-empty TensorList")
-    return listed
-
-
-def hstack(tensors: Sequence[Any], *, out: Tensor | None = None) -> Tensor:
-    """Joins along the second axis, vectors along the first."""
-    parts = [atleast_1d(t) for t in _some("hstack", tensors)]
-    return cat(parts, 0 if parts[0].ndim == 1 else 1, out=out)
-
-
-def vstack(tensors: Sequence[Any], *, out: Tensor | None = None) -> Tensor:
-    """Joins along the first axis; a vector is a row."""
-    return cat([atleast_2d(t) for t in _some("vstack", tensors)], 0, out=out)
-
-
-def dstack(tensors: Sequence[Any], *, out: Tensor | None = None) -> Tensor:
-    """Joins along the third axis."""
-    return cat([atleast_3d(t) for t in _some("dstack", tensors)], 2, out=out)
-
-
-def column_stack(tensors: Sequence[Any], *, out: Tensor | None = None) -> Tensor:
-    """Joins along the second axis; a vector is a column."""
-    return cat([t.reshape(t.numel(), 1) if t.ndim <= 1 else t for t in _listed("column_stack", tensors)], 1, out=out)
-
-
-@aten("block_diag")
-def block_diag(*tensors: Tensor) -> Tensor:
-    """A matrix with the given matrices on its diagonal, 0 elsewhere."""
-    parts = [atleast_2d(t) for t in tensors]
-    width = sum(t.shape[1] for t in parts)
-    rows, left = [], 0
-    for part in parts:
-        rows.append(apply(joining.pad_constant, part, (left, width - left - part.shape[1])))
-        left += part.shape[1]
-    return cat(rows, 0)
-
-
-def _each(function: Callable[[Tensor], Tensor], tensors: tuple[Any, ...]) -> Tensor | tuple[Tensor, ...]:
-    if len(tensors) == 1 and isinstance(tensors[0], TensorBase):
-        return function(tensors[0])  # type: ignore[arg-type]
-    return tuple(function(t) for t in (tensors[0] if len(tensors) == 1 else tensors))
-
-
-@overload
-def atleast_1d(tensor: Tensor, /) -> Tensor: ...
-@overload
-def atleast_1d(tensor: Tensor, other: Tensor, /, *tensors: Tensor) -> tuple[Tensor, ...]: ...
-@overload
-def atleast_1d(tensors: Sequence[Tensor], /) -> tuple[Tensor, ...]: ...
-def atleast_1d(*tensors: Any) -> Tensor | tuple[Tensor, ...]:
-    """A view of at least one axis; of several tensors, a tuple of them."""
-    return _each(lambda t: t if t.ndim else t.reshape(1), tensors)
-
-
-@overload
-def atleast_2d(tensor: Tensor, /) -> Tensor: ...
-@overload
-def atleast_2d(tensor: Tensor, other: Tensor, /, *tensors: Tensor) -> tuple[Tensor, ...]: ...
-@overload
-def atleast_2d(tensors: Sequence[Tensor], /) -> tuple[Tensor, ...]: ...
-def atleast_2d(*tensors: Any) -> Tensor | tuple[Tensor, ...]:
-    """A view of at least two axes: a new one comes first. Of several tensors, a tuple of them."""
-    return _each(lambda t: t if t.ndim >= 2 else t.reshape(1, t.numel()), tensors)
-
-
-@overload
-def atleast_3d(tensor: Tensor, /) -> Tensor: ...
-@overload
-def atleast_3d(tensor: Tensor, other: Tensor, /, *tensors: Tensor) -> tuple[Tensor, ...]: ...
-@overload
-def atleast_3d(tensors: Sequence[Tensor], /) -> tuple[Tensor, ...]: ...
-def atleast_3d(*tensors: Any) -> Tensor | tuple[Tensor, ...]:
-    """A view of at least three axes: (n,) becomes (1, n, 1), and (m, n) becomes (m, n, 1)."""
-    return _each(_three, tensors)
-
-
-def _three(t: Tensor) -> Tensor:
-    if t.ndim >= 3:
-        return t
-    return t.unsqueeze(-1) if t.ndim == 2 else t.reshape(1, t.numel(), 1)
 
 
 # Broadcasting
@@ -286,104 +195,6 @@ def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
     """Views of the tensors in their common shape."""
     shape = broadcast_shapes(*(t.shape for t in tensors))
     return tuple(t if t.shape == shape else t.expand(shape) for t in tensors)
-
-
-def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Any, ...]:
-    """Coordinates of a grid: one tensor an axis. indexing "xy" swaps the first two axes."""
-    listed = list(tensors[0]) if len(tensors) == 1 and not isinstance(tensors[0], TensorBase) else list(tensors)
-    if indexing not in ("ij", "xy"):
-        raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
-    if not listed:
-        raise RuntimeError("meshgrid expects a non-empty TensorList")
-    if any(t.ndim > 1 for t in listed):
-        raise RuntimeError("torch.meshgrid: Expected 0D or 1D tensor in the tensor list")
-    if any(t.dtype is not listed[0].dtype for t in listed):
-        raise RuntimeError("meshgrid expects all tensors to have the same dtype")
-    swap = indexing == "xy" and len(listed) >= 2
-    if swap:
-        listed[0], listed[1] = listed[1], listed[0]
-    shape = [t.numel() for t in listed]
-    grids = [
-        t.reshape([-1 if a == axis else 1 for a in range(len(shape))]).expand(shape) for axis, t in enumerate(listed)
-    ]
-    if swap:
-        grids[0], grids[1] = grids[1], grids[0]
-    return tuple(grids)
-
-
-def cartesian_prod(*tensors: Tensor) -> Tensor:
-    """All combinations of the elements of vectors, a row each."""
-    for tensor in tensors:
-        if tensor.ndim != 1:
-            raise ShapeError(f"cartesian_prod: Expect a 1D vector, but got shape {[*tensor.shape]}")
-    if len(tensors) == 1:
-        return tensors[0]
-    return stack([grid.reshape(-1) for grid in meshgrid(*tensors)], 1)
-
-
-@named_by_numpy
-def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
-    """All choices of r elements of a vector, in order, a row each."""
-    n = input.numel()
-    count = comb(n + r - 1 if with_replacement else n, r) if n else 0
-    if count * r > LARGE:
-        raise ShapeError(f"combinations: {count} choices of {r} elements are too many")
-    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    chosen = choose(range(n), r)
-    return stack([stack([input[i] for i in row]) for row in chosen]) if count else input.new_zeros(0, r)
-
-
-# Products
-
-
-def einsum(*args: Any) -> Tensor:
-    """Sums products over the labels that the output does not name: einsum("bij,bjk->bik", x, y).
-
-    Or by numbers: einsum(x, [0, 1, 2], y, [0, 2, 3], [0, 1, 3]).
-    """
-    if len(args) < 2:
-        raise ValueError(
-            "einsum(): must specify the equation string and at least one operand, or at least one operand and its "
-            "subscripts list"
-        )
-    equation, *operands = args if isinstance(args[0], str) else _by_letters(args)
-    if len(operands) == 1 and not isinstance(operands[0], TensorBase):
-        operands = list(operands[0])
-    result: Tensor = apply(import_module("pywebgpu.composites.einsum").einsum, equation, *operands)
-    return result
-
-
-def _by_letters(args: Sequence[Any]) -> list[Any]:
-    """Operands, each followed by the numbers of its axes, and maybe the output's: as an equation and operands."""
-    letters = string.ascii_uppercase + string.ascii_lowercase
-    terms = []
-    for axes in [*args[1::2], *args[len(args) - 1 :: 2][: len(args) % 2]]:
-        if any(axis is not ... and not 0 <= axis < len(letters) for axis in axes):
-            raise ValueError("einsum(): subscripts in sublist format must be within the range [0, 52)")
-        terms.append("".join(["..." if axis is ... else letters[axis] for axis in axes]))
-    output = [terms.pop()] if len(args) % 2 else []
-    return ["->".join([",".join(terms), *output]), *args[: 2 * len(terms) : 2]]
-
-
-def tensordot(
-    a: Tensor, b: Tensor, dims: Tensor | int | Sequence[Sequence[int]] = 2, out: Tensor | None = None
-) -> Tensor:
-    """Sums products over axes of both."""
-    if isinstance(dims, TensorBase):
-        listed: Any = dims
-        dims = listed.tolist()
-    return outputs.finished("tensordot", apply(linear.tensordot, a, b, dims), out, a, b)
-
-
-def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
-    """a @ b @ c @ ..., from the left."""
-    if not matrices:
-        raise RuntimeError("chain_matmul(): Expected one or more matrices")
-    for matrix in matrices:
-        if matrix.ndim != 2:
-            raise ShapeError(f"Tensor dimension is {matrix.ndim}, expected 2 instead.")
-    product = functools.reduce(lambda a, b: a.matmul(b), matrices)
-    return outputs.finished("chain_matmul", product, out, *matrices)
 
 
 # Others
@@ -415,12 +226,11 @@ def numel(input: Tensor) -> int:
 
 trapz = trapezoid = reduction.trapezoid
 concat = concatenate = cat
-row_stack = vstack
 
 
 def public(module: ModuleType) -> dict[str, Any]:
     """The functions that a module defines for users."""
-    hidden = {"generated", "public", "frombytes", "filled", "seed_node"}
+    hidden = {"generated", "listed", "public", "frombytes", "filled", "seed_node"}
     return {
         name: value
         for name, value in vars(module).items()

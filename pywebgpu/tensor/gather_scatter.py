@@ -9,13 +9,13 @@ from math import prod
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Self, TypeVar, overload
 
 from pywebgpu import dtypes
-from pywebgpu.composites import indexing, masks, matrix, scattering
+from pywebgpu.composites import gathering, index_writes, indexing, masks, matrix, scattering
 from pywebgpu.errors import DTypeError, ShapeError
 from pywebgpu.ir.graph import Spec, thread_state
 from pywebgpu.ops import indexing as ops
 from pywebgpu.ops import pointwise
 from pywebgpu.support.shapes import broadcast
-from pywebgpu.tensor import index, overlap
+from pywebgpu.tensor import index, overlap, subscripts
 from pywebgpu.tensor.apply import apply, aten, called
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.memory_format import laid_out, same
@@ -66,12 +66,12 @@ class GatherScatterMethods(index.Subscripts, ReshapingMethods):
     @aliased
     def gather(self, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
         """out[i][j] = self[index[i][j]][j] for dim 0."""
-        return apply(scattering.gather, self, dim, index)
+        return apply(gathering.gather, self, dim, index)
 
     @aliased
     def take_along_dim(self, indices: Tensor, dim: int | None = None) -> Tensor:
         """As gather, after broadcasting; None flattens both."""
-        return apply(scattering.take_along_dim, self, indices, dim)
+        return apply(gathering.take_along_dim, self, indices, dim)
 
     @aliased
     def scatter(
@@ -113,24 +113,24 @@ class GatherScatterMethods(index.Subscripts, ReshapingMethods):
     @aliased
     def index_add(self, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
         """A copy in which out[index[i]] += alpha * source[i] along an axis."""
-        return apply(indexing.index_add, self, dim, index, source, alpha=alpha)
+        return apply(index_writes.index_add, self, dim, index, source, alpha=alpha)
 
     @aliased
     def index_copy(self, dim: int, index: Tensor, source: Tensor) -> Tensor:
         """A copy in which out[index[i]] = source[i] along an axis."""
-        return apply(indexing.index_copy, self, dim, index, source)
+        return apply(index_writes.index_copy, self, dim, index, source)
 
     @aliased
     def index_reduce(
         self, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
     ) -> Tensor:
         """A copy in which rows of source are combined into theirs by prod, mean, amax or amin."""
-        return apply(indexing.index_reduce, self, dim, index, source, reduce, include_self=include_self)
+        return apply(index_writes.index_reduce, self, dim, index, source, reduce, include_self=include_self)
 
     @aliased
     def index_fill(self, dim: int, index: Tensor, value: Operand) -> Tensor:
         """A copy in which out[index[i]] = value along an axis."""
-        return apply(indexing.index_fill, self, dim, index, value)
+        return apply(index_writes.index_fill, self, dim, index, value)
 
     index_add_, index_copy_ = _form(index_add), _form(index_copy)
     index_fill_ = _form(index_fill, check=overlap.check_rows)
@@ -141,7 +141,7 @@ class GatherScatterMethods(index.Subscripts, ReshapingMethods):
     @aliased
     def take(self, index: Tensor) -> Tensor:
         """Elements of the flattened tensor by number, in the shape of index."""
-        return apply(scattering.take, self, index)
+        return apply(gathering.take, self, index)
 
     def put(self, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
         """A copy in which flattened out[index[i]] = source[i], or += with accumulate."""
@@ -190,7 +190,7 @@ class GatherScatterMethods(index.Subscripts, ReshapingMethods):
         """
         node, device, shape = self._node, self._storage.device, tuple(self.shape)
         mask = node if node.spec.dtype is dtypes.bool_ else pointwise.cast(node, dtype=dtypes.bool_)
-        positions = index.nonzero_positions(indexing.shaped(mask, (prod(shape),)), device)
+        positions = subscripts.nonzero_positions(indexing.shaped(mask, (prod(shape),)), device)
         if as_tuple:
             return tuple(self._new(part, device) for part in masks.coordinates(positions, shape) or [positions])
         count = positions.spec.shape[0]

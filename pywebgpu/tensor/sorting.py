@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, overload
 
 from pywebgpu import dtypes
-from pywebgpu.composites import masks, matrix, ordering, reduce
+from pywebgpu.composites import masks, matrix, order_statistics, ordering, reduce, searching
 from pywebgpu.dtypes import Kind
 from pywebgpu.errors import ShapeError
 from pywebgpu.tensor import gather_scatter, outputs
@@ -48,7 +48,7 @@ class SortingMethods(ReshapingMethods):
     @aliased
     def kthvalue(self, k: int, dim: int = -1, keepdim: bool = False) -> Extreme:
         """The k-th smallest element along an axis, and where it stands."""
-        return extreme("kthvalue", apply(ordering.kthvalue, self, int(k), dim, keepdim))
+        return extreme("kthvalue", apply(order_statistics.kthvalue, self, int(k), dim, keepdim))
 
     @overload
     def median(self) -> Tensor: ...
@@ -71,7 +71,7 @@ class SortingMethods(ReshapingMethods):
     @aliased
     def mode(self, dim: int = -1, keepdim: bool = False) -> Extreme:
         """The most frequent element along an axis, of several the smallest, and where the last of its kind stands."""
-        return extreme("mode", apply(ordering.mode, self, dim, keepdim))
+        return extreme("mode", apply(order_statistics.mode, self, dim, keepdim))
 
     # Kinds of elements. How many there are is read from the device.
 
@@ -120,7 +120,7 @@ class SortingMethods(ReshapingMethods):
 
 
 def _middle(x: ReshapingMethods, name: str, dim: int | None, keepdim: bool) -> Tensor | Extreme:
-    function = getattr(ordering, name)
+    function = getattr(order_statistics, name)
     if dim is not None:
         result = apply(function, x, dim, keepdim)
         return extreme(name, (called(result[0], f"aten::{name}.1"), result[1]))
@@ -149,7 +149,7 @@ def searchsorted(
         raise ShapeError("torch.searchsorted(): side and right can't be set to opposites")
     if sorter is not None:
         sorted_sequence = sorted_sequence.gather(-1, sorter)
-    positions = apply(ordering.searchsorted, sorted_sequence, input, right or side == "right", out_int32)
+    positions = apply(searching.searchsorted, sorted_sequence, input, right or side == "right", out_int32)
     return outputs.finished("searchsorted", positions, out, sorted_sequence, input)
 
 
@@ -159,7 +159,7 @@ def bucketize(
 ) -> Tensor:
     """As searchsorted, with one row of boundaries for all elements."""
     require_tensor("bucketize", "boundaries", 2, boundaries)
-    positions = apply(ordering.bucketize, input, boundaries, out_int32, right)
+    positions = apply(searching.bucketize, input, boundaries, out_int32, right)
     return outputs.finished("bucketize", positions, out, input, boundaries)
 
 

@@ -6,12 +6,12 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from pywebgpu import dtypes
-from pywebgpu.composites import indexing, masks, ordering, reduce, scan
+from pywebgpu.composites import indexing, masks, ordering, reduce, slicing
 from pywebgpu.ir.graph import Node, Spec
 from pywebgpu.ops import indexing as ops
 from pywebgpu.ops import pointwise
 from pywebgpu.support import shapes
-from pywebgpu.tensor import index
+from pywebgpu.tensor import subscripts
 
 if TYPE_CHECKING:
     from pywebgpu.support.shapes import Shape
@@ -66,10 +66,10 @@ def _runs(flat: Tensor, order: Node | None) -> tuple[Any, Any, Any]:
     rows = indexing.shaped(node, (n, prod(node.spec.shape[1:])))
     ordered = rows if order is None else ops.take(rows, order)
     ends = flat._new(masks.counted(_starts(ordered)), device)
-    count = index.read_last(ends)
+    count = subscripts.read_last(ends)
     run = pointwise.sub(ends._node, pointwise.full(1, ends._node.spec))
     first = masks.held(ends._node, count)
-    after = ops.cat(scan.part(first, 0, 1, count), pointwise.full(n, Spec((1,), dtypes.int64)), axis=0)
+    after = ops.cat(slicing.part(first, 0, 1, count), pointwise.full(n, Spec((1,), dtypes.int64)), axis=0)
     if order is not None:  # Back to where each row came from.
         run = indexing.shaped(ops.take(indexing.shaped(run, (n, 1)), ordering.argsort(order)), (n,))
     elements = indexing.shaped(ops.take(ordered, first), (count, *node.spec.shape[1:]))

@@ -64,6 +64,10 @@ _HOMES = {
         unbind_copy unfold_copy unsafe_chunk unsafe_split unsafe_split_with_sizes unsqueeze_copy
         view_as_complex_copy view_as_real_copy view_copy
     """,
+    "pywebgpu.tensor.arrangement": """
+        atleast_1d atleast_2d atleast_3d block_diag cartesian_prod chain_matmul column_stack combinations dstack einsum
+        hstack meshgrid row_stack tensordot vstack
+    """,
     "pywebgpu.tensor.numeric": """
         bartlett_window blackman_window cdist cholesky constant_pad_nd corrcoef cov cumulative_trapezoid digamma
         fill gradient hamming_window hann_window histogram histogramdd lgamma mvlgamma nonzero_static pdist qr

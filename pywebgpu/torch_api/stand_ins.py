@@ -360,7 +360,7 @@ def _elsewhere(path: str, name: str) -> object:
         if found is not None and not isinstance(found, StandIn):
             return found
     if path.startswith("nn.modules") and name.startswith("_"):
-        for family in ("norm", "conv", "loss", "pooling", "recurrent", "spatial", "dropout"):
+        for family in ("norm", "channel_norm", "conv", "loss", "pooling", "recurrent", "spatial", "dropout"):
             found = getattr(importlib.import_module(f"pywebgpu.nn.{family}"), name, None)
             if found is not None:
                 return found

@@ -8,6 +8,7 @@ from importlib import import_module as _import_module
 from pywebgpu.support.lazy import names as _names
 
 _NAMES = {
+    "channel_norm": "batch_norm group_norm instance_norm local_response_norm",
     "channel_dropout": "dropout1d dropout2d dropout3d",
     "activation": (
         "alpha_dropout celu celu_ dropout elu elu_ feature_alpha_dropout gelu "
@@ -27,10 +28,7 @@ _NAMES = {
         "margin_ranking_loss mse_loss multi_margin_loss multilabel_soft_margin_loss pairwise_distance poisson_nll_loss "
         "smooth_l1_loss soft_margin_loss triplet_margin_loss triplet_margin_with_distance_loss pdist"
     ),
-    "rows": (
-        "batch_norm bilinear embedding group_norm instance_norm layer_norm linear local_response_norm "
-        "normalize one_hot rms_norm scaled_dot_product_attention"
-    ),
+    "rows": ("bilinear embedding layer_norm linear normalize one_hot rms_norm scaled_dot_product_attention"),
     "sampling": "affine_grid grid_sample max_unpool1d max_unpool2d max_unpool3d",
     "sequences": "ctc_loss embedding_bag multi_head_attention_forward multilabel_margin_loss",
     "spatial": (

@@ -2,6 +2,7 @@
 
 from pywebgpu.nn.functional.activation import *
 from pywebgpu.nn.functional.channel_dropout import *
+from pywebgpu.nn.functional.channel_norm import *
 from pywebgpu.nn.functional.fractional import *
 from pywebgpu.nn.functional.linear_loss import *
 from pywebgpu.nn.functional.loss import *

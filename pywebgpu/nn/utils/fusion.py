@@ -4,10 +4,10 @@ import copy
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from pywebgpu.nn.channel_norm import _BatchNorm
 from pywebgpu.nn.conv import _ConvNd
 from pywebgpu.nn.linear import Linear
 from pywebgpu.nn.module import Module
-from pywebgpu.nn.norm import _BatchNorm
 from pywebgpu.nn.parameter import Parameter
 from pywebgpu.tensor.tensor import Tensor
 
