@@ -361,16 +361,20 @@ from pywebgpu.torch_api.layer_operators import native_channel_shuffle as native_
 from pywebgpu.torch_api.layer_operators import norm_except_dim as norm_except_dim
 from pywebgpu.torch_api.layer_operators import rnn_relu_cell as rnn_relu_cell
 from pywebgpu.torch_api.layer_operators import rnn_tanh_cell as rnn_tanh_cell
+from pywebgpu.torch_api.operators import _addmm_activation as _addmm_activation
 from pywebgpu.torch_api.operators import _assert as _assert
 from pywebgpu.torch_api.operators import _cast_Float as _cast_Float
 from pywebgpu.torch_api.operators import _cast_Int as _cast_Int
 from pywebgpu.torch_api.operators import _cast_Long as _cast_Long
 from pywebgpu.torch_api.operators import _chunk_cat as _chunk_cat
+from pywebgpu.torch_api.operators import _int_mm as _int_mm
+from pywebgpu.torch_api.operators import _masked_softmax as _masked_softmax
 from pywebgpu.torch_api.operators import _native_batch_norm_legit as _native_batch_norm_legit
 from pywebgpu.torch_api.operators import _segment_reduce as _segment_reduce
 from pywebgpu.torch_api.operators import _shape_as_tensor as _shape_as_tensor
 from pywebgpu.torch_api.operators import _unsafe_masked_index as _unsafe_masked_index
 from pywebgpu.torch_api.operators import _unsafe_masked_index_put_accumulate as _unsafe_masked_index_put_accumulate
+from pywebgpu.torch_api.operators import _weight_int8pack_mm as _weight_int8pack_mm
 from pywebgpu.torch_api.operators import alpha_dropout_ as alpha_dropout_
 from pywebgpu.torch_api.operators import dropout_ as dropout_
 from pywebgpu.torch_api.operators import feature_alpha_dropout_ as feature_alpha_dropout_
@@ -799,7 +803,7 @@ def put_(input: Tensor, index: Tensor, source: Tensor, accumulate: builtins.bool
 def quantile(input: Tensor, q: Tensor | builtins.float, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: str = ..., out: Tensor | None = ...) -> Tensor: ...
 def rad2deg(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 def rad2deg_(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
-def random_(input: Tensor, *range_: builtins.int, generator: Draws = ..., out: Tensor | None = ...) -> Tensor: ...
+def random_(input: Tensor, *range_: builtins.int | None, generator: Draws = ..., out: Tensor | None = ...) -> Tensor: ...
 def ravel(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 def reciprocal(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 def reciprocal_(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...

@@ -165,7 +165,7 @@ def adaptive_avg_pool(x: Node, output_size: int | Sequence[int | None], *, rank:
     for axis, size in _outputs(name, x, output_size, rank, may_lack_channels=rank < 3):
         parts = _split_evenly(x, axis, size)
         if not size:
-            x = scan.part(x, axis, 0, 0)
+            x = slicing.part(x, axis, 0, 0)
         elif isinstance(parts, Node):
             x = reduce.drop(reduce.row_mean(parts, (axis + 1,)), (axis + 1,), keepdim=False)
         else:
@@ -194,7 +194,7 @@ def adaptive_max_pool_with_indices(x: Node, output_size: int | Sequence[int | No
         index = here if index is None else pointwise.add(index, here)
         values, positions = [], []
         if not size:
-            x, index = scan.part(x, axis, 0, 0), scan.part(index, axis, 0, 0)
+            x, index = slicing.part(x, axis, 0, 0), slicing.part(index, axis, 0, 0)
             continue
         for start, stop in _bounds(x.spec.shape[axis], size):
             part, positions_of_part = slicing.part(x, axis, start, stop), slicing.part(index, axis, start, stop)
