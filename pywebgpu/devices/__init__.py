@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
 
+    from pywebgpu.dtypes import DType
+
 _MODULES = {
     "cpu": "cpu",
     "meta": "meta",
@@ -101,6 +103,18 @@ def open_device(name: str | int | device | None = None) -> Device:
     return backend
 
 
+def open_for(dtype: DType | None, name: str | int | device | None = None) -> Device:
+    """As open_device, but where neither the call nor the program names a device, cpu for what the default cannot hold.
+
+    Libraries keep constants of float64 and count on PyTorch's default, which is cpu.
+    """
+    opened = open_device(name)
+    is_named = name is not None or _wanted.outer or not _wanted.is_of_import
+    if dtype is None or dtype.compute is not None or is_named or opened.holds_all:
+        return opened
+    return open_device("cpu")
+
+
 def _opened(wanted: device, key: str) -> Device:
     backend: Device = _backend(wanted.type).open_device(wanted.index or 0)
     if wanted.type in adopted:
@@ -182,6 +196,7 @@ class _Wanted(threading.local):
     """The default device that a thread asked for, if it did, and those outside of its `with device(...)` blocks."""
 
     name: str | None = None
+    is_of_import: bool = False  # The program itself named none: importing this library as torch did.
     outer: tuple[str | None, ...] = ()
 
 
@@ -207,7 +222,13 @@ _device = device  # In a function whose argument has that name.
 
 def set_default_device(device: str | int | device | None) -> None:
     """Where new tensors of this thread live; None: where those of a thread live that said nothing."""
-    _wanted.name = None if device is None else str(_device(device))
+    _wanted.name, _wanted.is_of_import = None if device is None else str(_device(device)), False
+
+
+def set_default_of_import(device: str) -> None:
+    """As set_default_device, of a device that no program named."""
+    set_default_device(device)
+    _wanted.is_of_import = True
 
 
 @atexit.register

@@ -62,7 +62,7 @@ def tensor(
         result = data.detach().clone()
         result = result.to(device=device or data.device, dtype=dtype or data.dtype)
     else:
-        opened = devices.open_device(device)
+        opened = devices.open_for(dtype, device)
         if hasattr(data, "__dlpack__") and not from_data.is_array(data):
             data = import_module("pywebgpu.utils.dlpack").array_of(data)
         if from_data.is_array(data):
@@ -76,7 +76,7 @@ def tensor(
 def as_tensor(data: Any, dtype: DType | None = None, device: factory_options.DeviceLike = None) -> Tensor:
     """The tensor itself where nothing changes; a tensor of an array's own memory, as from_numpy; else as tensor()."""
     if not isinstance(data, Tensor):
-        opened = devices.open_device(device)
+        opened = devices.open_for(dtype, device)
         if not _can_show(data, opened):
             return tensor(data, dtype=dtype, device=device)
         shown = _shown(data, opened)

@@ -54,7 +54,7 @@ class FactoryOptions:
         dtypes.check_held(self.dtype)
         for unknown in set(options) - IGNORED:
             raise TypeError(f"{name}() got an unexpected keyword argument '{unknown}'")
-        self.device: Device = device if device is not None and wanted is None else devices.open_device(wanted)
+        self.device: Device = device if device is not None and wanted is None else devices.open_for(self.dtype, wanted)
         if self.out is not None and (self.dtype, self.device) != (dtype, device):
             kinds = (self.dtype.title, self.out.dtype.title), (self.device.name, self.out.device)
             what, pair = ("dtype", kinds[0]) if self.dtype is not dtype else ("device", kinds[1])

@@ -44,7 +44,7 @@ def install(device: str | None = None, program: str | None = None, names: Sequen
         devices.adopt(name, chosen)
     if chosen != "cpu":
         text = _text(program or getattr(sys.modules.get("__main__"), "__file__", None))
-        devices.set_default_device("cpu" if ASKS.search(text) or DOUBLES.search(text) else NAMES[0])
+        devices.set_default_of_import("cpu" if ASKS.search(text) or DOUBLES.search(text) else NAMES[0])
         if not text:  # What libraries ask for says nothing of a program that does not ask.
             devices.on_request(lambda: devices.set_default_device("cpu"))
     surface.__version__ = version.__version__ = torch_version.TorchVersion(f"{VERSION}+pywebgpu.{version.own}")

@@ -266,3 +266,34 @@ def test_tensors_that_outlive_their_modules_end_silently() -> None:
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("6.0\n", "")
+
+
+CONSTANTS = """
+import torch
+TABLE = torch.tensor([0.1, 0.2], dtype=getattr(torch, "float" + "64"))
+"""
+USER = """
+import sys, torch
+sys.path.append(sys.argv[1])
+from constants import TABLE
+print(TABLE.device, TABLE.dtype, TABLE.to(torch.ones(2)).device, torch.empty(0, dtype=TABLE.dtype).device)
+def attempt():
+    try:
+        torch.zeros(1, dtype=TABLE.dtype)
+    except TypeError as error:
+        print("has no" in str(error))
+with torch.ones(1).device:
+    attempt()
+torch.set_default_device(torch.ones(1).device)
+attempt()
+"""
+
+
+def test_a_library_has_constants_of_float64_where_no_program_names_a_device(tmp_path: Path) -> None:
+    for folder, text in (("library/constants.py", CONSTANTS), ("program/user.py", USER)):
+        (tmp_path / folder).parent.mkdir()
+        (tmp_path / folder).write_text(text)
+    printed = output(
+        "-m", "pywebgpu", "run", "--device", "null", str(tmp_path / "program/user.py"), str(tmp_path / "library")
+    )
+    assert printed == "cpu torch.float64 cuda cpu\nTrue\nTrue\n"

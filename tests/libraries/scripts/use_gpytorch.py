@@ -60,6 +60,7 @@ class Variational(gpytorch.models.ApproximateGP):
         return gpytorch.distributions.MultivariateNormal(self.mean(x), self.covariance(x))
 
 
+gpytorch.settings.linalg_dtypes(torch.float32).__enter__()  # Variational factors are float64 where nobody says so.
 model, likelihood = Variational(x[::5]), gpytorch.likelihoods.BernoulliLikelihood()
 labels = (y > 0).float()
 with torch.no_grad():
