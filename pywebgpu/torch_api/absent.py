@@ -218,12 +218,6 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
         ("one generator draws for all devices: torch.default_generator", "default_generators"),
     ),
     "random": (("each thread may have a torch.Generator of its own", "thread_safe_generator"),),
-    "masked": (
-        (
-            "its functions take tensors and masks (mask=): torch.masked.sum, mean, softmax and more",
-            "MaskedTensor as_masked_tensor is_masked_tensor masked_tensor",
-        ),
-    ),
     "sparse": (
         (
             "sparse tensors are coordinates (torch.sparse_coo_tensor) or rows (torch.sparse_csr_tensor) here",
@@ -296,6 +290,7 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
 # What is here in a file of its own, since few programs use it: the module of PyTorch's, the file, its names.
 ELSEWHERE = (
     ("compiler", "torch_api.stances", "set_stance"),
+    ("masked", "torch_api.masked.maskedtensor.core", "MaskedTensor as_masked_tensor is_masked_tensor masked_tensor"),
     ("nn", "nn.factory", "factory_kwargs"),
     ("utils._foreach_utils", "torch_api._foreach", "_group_tensors_by_device_and_dtype"),
     ("nn.functional", "layer_operators", "conv_tbc native_channel_shuffle"),

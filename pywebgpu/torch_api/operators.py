@@ -5,8 +5,8 @@ Most are what nn.functional calls, with what a gradient needs as further results
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from math import ceil, prod
 from typing import Any, overload
 
 from pywebgpu import dtypes, linalg
@@ -297,8 +297,8 @@ def _chunk_cat(tensors: Sequence[Tensor], dim: int, num_chunks: int, *, out: May
             raise RuntimeError("_chunk_cat expects non-empty tensors of one dtype and device")
         if x.ndim <= axis or x.shape[:axis] != first.shape[:axis]:
             raise RuntimeError("_chunk_cat expects same sizes of 0,...,dim-1 dimensions")
-        rows = ceil(x.shape[axis] / num_chunks) * num_chunks
-        flat = x.reshape(*x.shape[:axis], x.shape[axis], prod(x.shape[axis + 1 :]))
+        rows = math.ceil(x.shape[axis] / num_chunks) * num_chunks
+        flat = x.reshape(*x.shape[:axis], x.shape[axis], math.prod(x.shape[axis + 1 :]))
         filled = functional.pad(flat, (0, 0, 0, rows - x.shape[axis]))
         parts.append(filled.reshape(*x.shape[:axis], num_chunks, -1))
     return functions.cat(parts, axis + 1, out=out)

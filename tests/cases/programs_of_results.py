@@ -264,3 +264,37 @@ def products_of_private_names(torch, x, say):
     say(torch.linalg.matrix_rank(torch.eye(3).expand(4, 3, 3), atol=torch.tensor([0.1, 2, 0.1, 2])))
     say([torch.Size([1, 2]) * 2, (1,) + torch.Size([1]), torch.Size([1]) + (2,)])
     say(torch.empty(50, dtype=torch.int8).random_(120, None).min().item() >= 120)
+
+
+@program
+def masked_tensors(torch, x, say):
+    masked = torch.masked
+    mask = torch.tensor([[True, False, True], [False, False, False]])
+
+    def parts(m):
+        dense, chosen = m.get_data().detach().to_dense(), m.get_mask().to_dense()
+        say(dense.masked_fill(chosen.logical_not(), 0), chosen)
+
+    a, b = masked.masked_tensor(x(2, 3), mask, True), masked.masked_tensor(x(2, 3) + 1, mask)
+    for call in (
+        lambda: a * b, lambda: torch.exp(a), lambda: a.sum(0), lambda: a.mean(), lambda: a.amax(1),
+        lambda: a.prod(0, True),
+        lambda: a.std(), lambda: a.argmin(), lambda: torch.softmax(a, 1), lambda: torch.where(x(2, 3) > 0.3, a, b),
+        lambda: a.t(), lambda: a[0], lambda: torch.stack([a, b]), lambda: a.reshape(6), lambda: a.to_sparse() + 1,
+        lambda: a.to_sparse_csr().to_dense(), lambda: b.clone().mul_(2), lambda: b == x(2, 3), lambda: a.double(),
+        lambda: (a > 0.2)._is_any_true(),
+    ):  # fmt: skip
+        parts(call())
+    (a * a).sum().backward()
+    parts(a.grad)
+    for call in (
+        lambda: a + masked.masked_tensor(x(2, 3), mask.logical_not()), lambda: a.max(),
+        lambda: masked.masked_tensor(a, mask),
+        lambda: masked.masked_tensor(x(2, 3), mask[0]), lambda: masked.masked_tensor(x(2, 3).bfloat16(), mask),
+        lambda: masked.masked_tensor(x(2, 3), x(2, 3)), lambda: masked.masked_tensor(x(2, 3).to_sparse(), mask),
+        lambda: a.to_sparse().is_contiguous(),
+    ):  # fmt: skip
+        try:
+            call()
+        except (TypeError, ValueError) as error:
+            say(error)

@@ -1,0 +1,1 @@
+"""torch.masked.maskedtensor: tensors that know which of their elements count."""
