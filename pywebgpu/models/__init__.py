@@ -1,0 +1,1 @@
+"""Models that are read from files: the Llama family, its tokenizers, and generation."""

@@ -1,0 +1,49 @@
+"""Keys and values of tokens that a model has seen, in buffers of a fixed size, so that every step has the same shapes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pywebgpu import dtypes
+from pywebgpu.nn.module import Module
+from pywebgpu.tensor import create
+from pywebgpu.tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    from pywebgpu.dtypes import DType
+    from pywebgpu.tensor.factory_options import DeviceLike
+
+
+class Cache(Module):
+    """Buffers of keys and values of `n_layers` layers, each (batch, heads, length, head_dim).
+
+    The number of tokens held lies on the device, so that a compiled step decodes at any position.
+    """
+
+    used: Tensor
+
+    def __init__(
+        self, n_layers: int, shape: tuple[int, int, int, int], *, dtype: DType | None = None, device: DeviceLike = None
+    ) -> None:
+        super().__init__()
+        self.length = shape[2]
+        self.keys = [create.zeros(shape, dtype=dtype, device=device) for _ in range(n_layers)]
+        self.values = [create.zeros(shape, dtype=dtype, device=device) for _ in range(n_layers)]
+        self.used = create.zeros((), dtype=dtypes.int64, device=device)
+
+    def advance(self, positions: Tensor) -> Tensor:
+        """The positions in the sequence of the next tokens, which count as held from now on."""
+        self.positions = positions + self.used
+        self.used += positions.shape[0]
+        return self.positions
+
+    def append(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """All keys and values of a layer with those of the next tokens, and which of them each token may read."""
+        self.keys[layer].index_copy_(2, self.positions, keys)
+        self.values[layer].index_copy_(2, self.positions, values)
+        places = create.arange(self.length, device=keys.device)
+        return self.keys[layer], self.values[layer], places <= self.positions.unsqueeze(1)
+
+    def rewind(self, length: int = 0) -> None:
+        """Forgets all but the first `length` tokens."""
+        self.used.fill_(length)

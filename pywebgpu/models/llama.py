@@ -1,0 +1,354 @@
+"""The Llama family of language models, with the names of `transformers`' state dicts: Llama 2 and 3, SmolLM2, Mistral,
+Qwen 2 and 3.
+
+A model is a tree of plain modules. `from_file` reads GGUF files and folders of `config.json` and safetensors.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pywebgpu import devices, dtypes
+from pywebgpu.io import gguf, safetensors
+from pywebgpu.models.cache import Cache
+from pywebgpu.nn import functional as F
+from pywebgpu.nn.container import ModuleList
+from pywebgpu.nn.embedding import Embedding
+from pywebgpu.nn.linear import Linear
+from pywebgpu.nn.module import Module
+from pywebgpu.nn.norm import RMSNorm
+from pywebgpu.tensor import create, functions
+from pywebgpu.tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    from pywebgpu.tensor.factory_options import DeviceLike
+
+
+@dataclass(frozen=True, slots=True)
+class LlamaConfig:
+    """The sizes of a model, under the names of `transformers`' config.json.
+
+    attention_bias: whether the projections to queries, keys and values add a bias (Qwen 2).
+    qk_norm: whether queries and keys are normalised a head (Qwen 3).
+    rope_scaling: None, or the parameters of "linear", "llama3" or "factors" scaling of the rotations.
+    """
+
+    vocab_size: int
+    hidden_size: int
+    intermediate_size: int
+    num_hidden_layers: int
+    num_attention_heads: int
+    num_key_value_heads: int
+    head_dim: int
+    max_position_embeddings: int = 2048
+    rms_norm_eps: float = 1e-6
+    rope_theta: float = 10000.0
+    rope_scaling: Mapping[str, Any] | None = None
+    tie_word_embeddings: bool = True
+    attention_bias: bool = False
+    qk_norm: bool = False
+
+
+class Attention(Module):
+    """Causal attention whose queries share keys and values in groups, with rotary positions."""
+
+    def __init__(self, config: LlamaConfig) -> None:
+        super().__init__()
+        self.head_dim = config.head_dim
+        queries, keys = config.num_attention_heads * config.head_dim, config.num_key_value_heads * config.head_dim
+        self.q_proj = Linear(config.hidden_size, queries, bias=config.attention_bias)
+        self.k_proj = Linear(config.hidden_size, keys, bias=config.attention_bias)
+        self.v_proj = Linear(config.hidden_size, keys, bias=config.attention_bias)
+        self.o_proj = Linear(queries, config.hidden_size, bias=False)
+        if config.qk_norm:
+            self.q_norm = RMSNorm(config.head_dim, eps=config.rms_norm_eps)
+            self.k_norm = RMSNorm(config.head_dim, eps=config.rms_norm_eps)
+
+    def forward(self, x: Tensor, rotation: tuple[Tensor, Tensor], cache: Cache | None, layer: int) -> Tensor:
+        query, key, value = (
+            self._heads(projection(x)) for projection in (self.q_proj, self.k_proj, self.v_proj)
+        )  # (batch, heads, length, head_dim)
+        if hasattr(self, "q_norm"):
+            query, key = self.q_norm(query), self.k_norm(key)
+        query, key = rotate(query, rotation), rotate(key, rotation)
+        mask = None
+        if cache is not None:
+            key, value, mask = cache.append(layer, key, value)
+        mixed = F.scaled_dot_product_attention(
+            query, key, value, attn_mask=mask, is_causal=cache is None, enable_gqa=True
+        )
+        return self.o_proj(mixed.transpose(1, 2).flatten(2))
+
+    def _heads(self, x: Tensor) -> Tensor:
+        return x.unflatten(-1, (-1, self.head_dim)).transpose(1, 2)
+
+
+class MLP(Module):
+    """The gated layer: down(silu(gate(x)) * up(x))."""
+
+    def __init__(self, config: LlamaConfig) -> None:
+        super().__init__()
+        self.gate_proj = Linear(config.hidden_size, config.intermediate_size, bias=False)
+        self.up_proj = Linear(config.hidden_size, config.intermediate_size, bias=False)
+        self.down_proj = Linear(config.intermediate_size, config.hidden_size, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.down_proj(F.silu(self.gate_proj(x)) * self.up_proj(x))
+
+
+class Block(Module):
+    def __init__(self, config: LlamaConfig) -> None:
+        super().__init__()
+        self.input_layernorm = RMSNorm(config.hidden_size, eps=config.rms_norm_eps)
+        self.self_attn = Attention(config)
+        self.post_attention_layernorm = RMSNorm(config.hidden_size, eps=config.rms_norm_eps)
+        self.mlp = MLP(config)
+
+    def forward(self, x: Tensor, rotation: tuple[Tensor, Tensor], cache: Cache | None, layer: int) -> Tensor:
+        x = x + self.self_attn(self.input_layernorm(x), rotation, cache, layer)
+        return x + self.mlp(self.post_attention_layernorm(x))
+
+
+class Trunk(Module):
+    """The model without its head: token ids to the last hidden states."""
+
+    def __init__(self, config: LlamaConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.embed_tokens = Embedding(config.vocab_size, config.hidden_size)
+        self.layers = ModuleList([Block(config) for _ in range(config.num_hidden_layers)])
+        self.norm = RMSNorm(config.hidden_size, eps=config.rms_norm_eps)
+
+    def forward(self, input_ids: Tensor, cache: Cache | None = None) -> Tensor:
+        positions = create.arange(input_ids.shape[1], device=input_ids.device)
+        if cache is not None:
+            positions = cache.advance(positions)
+        rotation = rotation_at(positions, self.config)
+        x = self.embed_tokens(input_ids)
+        for layer, block in enumerate(self.layers):
+            x = block(x, rotation, cache, layer)
+        return self.norm(x)
+
+
+class Llama(Module):
+    """A language model: token ids to logits of the next token.
+
+    Shapes: input_ids (batch, length) -> (batch, length, vocab_size).  Dtypes: int64 -> the weights' dtype.
+    With a cache the ids follow those that it holds, and the cache holds them too afterwards.
+    """
+
+    def __init__(self, config: LlamaConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.model = Trunk(config)
+        self.lm_head = Linear(config.hidden_size, config.vocab_size, bias=False)
+        if config.tie_word_embeddings:
+            self.lm_head.weight = self.model.embed_tokens.weight
+
+    def forward(self, input_ids: Tensor, cache: Cache | None = None, *, last_only: bool = False) -> Tensor:
+        hidden = self.model(input_ids, cache)
+        return self.lm_head(hidden[:, -1:] if last_only else hidden)
+
+    def new_cache(self, length: int, batch: int = 1) -> Cache:
+        """An empty cache with room for `length` tokens of each of `batch` sequences."""
+        config, weight = self.config, self.model.embed_tokens.weight
+        shape = (batch, config.num_key_value_heads, length, config.head_dim)
+        return Cache(config.num_hidden_layers, shape, dtype=weight.dtype, device=weight.device)
+
+    @classmethod
+    def from_file(cls, source: str | os.PathLike[str] | gguf.File, device: DeviceLike = None) -> Llama:
+        """A model with its weights, from a GGUF file, or from a folder of `config.json` and safetensors.
+
+        Raises: GGUFError or SafetensorError for a damaged file; ValueError for another architecture, or weights that
+        are missing or of other shapes.
+        """
+        if not isinstance(source, gguf.File) and os.path.isdir(source):
+            config, weights = read_folder(Path(source), device)
+        else:
+            file = source if isinstance(source, gguf.File) else gguf.File(source)
+            config, weights = read_gguf(file, device)
+        return cls.with_weights(config, weights)
+
+    @classmethod
+    def with_weights(cls, config: LlamaConfig, weights: dict[str, Tensor]) -> Llama:
+        """A model of these weights, which are taken as they are."""
+        with devices.device("meta"):  # The weights are there already.
+            model = cls(config)
+        if config.tie_word_embeddings:
+            weights.setdefault("lm_head.weight", weights["model.embed_tokens.weight"])
+        model.load_state_dict(weights, assign=True)
+        if config.tie_word_embeddings:
+            model.lm_head.weight = model.model.embed_tokens.weight
+        return model.eval()
+
+
+# Rotary positions
+
+
+def rotation_at(positions: Tensor, config: LlamaConfig) -> tuple[Tensor, Tensor]:
+    """The cosines and sines by which heads at these positions are rotated, each (length, head_dim).
+
+    Source: Su et al. 2021 (arXiv 2104.09864); the first half of a head with the second, as transformers has them.
+    """
+    half = create.arange(0, config.head_dim, 2, device=positions.device, dtype=dtypes.float32)
+    frequencies = scaled_frequencies(1.0 / config.rope_theta ** (half / config.head_dim), config.rope_scaling)
+    angles = positions.float().unsqueeze(1) * frequencies
+    angles = functions.cat([angles, angles], dim=1)
+    return angles.cos(), angles.sin()
+
+
+def scaled_frequencies(frequencies: Tensor, scaling: Mapping[str, Any] | None) -> Tensor:
+    """Frequencies for positions beyond those of the training: slower by a factor, or only the slow ones are (Llama 3)."""
+    kind = (scaling or {}).get("rope_type", "default")
+    if scaling is None or kind == "default":
+        return frequencies
+    if kind == "factors":  # GGUF's: one for each frequency
+        return frequencies / scaling["factors"].to(frequencies.device)
+    factor = scaling["factor"]
+    if kind == "linear":
+        return frequencies / factor
+    if kind != "llama3":
+        raise ValueError(f"rope_scaling: {kind!r} is not known here; known are default, factors, linear and llama3")
+    low, high = scaling["low_freq_factor"], scaling["high_freq_factor"]
+    turns = scaling["original_max_position_embeddings"] * frequencies / (2 * math.pi)
+    share = ((turns - low) / (high - low)).clamp(0, 1)  # of the unscaled frequency
+    return frequencies * (share + (1 - share) / factor)
+
+
+def rotate(x: Tensor, rotation: tuple[Tensor, Tensor]) -> Tensor:
+    """Heads (batch, heads, length, head_dim) rotated by their positions."""
+    first, second = x.chunk(2, dim=-1)
+    cosines, sines = (part.to(x.dtype) for part in rotation)
+    return x * cosines + functions.cat([-second, first], dim=-1) * sines
+
+
+# Files
+
+ARCHITECTURES = ("llama", "mistral", "qwen2", "qwen3")
+# GGUF's names of what stands in a layer, and ours.
+IN_LAYER = {
+    "attn_norm": "input_layernorm",
+    "attn_q": "self_attn.q_proj",
+    "attn_k": "self_attn.k_proj",
+    "attn_v": "self_attn.v_proj",
+    "attn_output": "self_attn.o_proj",
+    "attn_q_norm": "self_attn.q_norm",
+    "attn_k_norm": "self_attn.k_norm",
+    "ffn_norm": "post_attention_layernorm",
+    "ffn_gate": "mlp.gate_proj",
+    "ffn_up": "mlp.up_proj",
+    "ffn_down": "mlp.down_proj",
+}
+OUTSIDE = {"token_embd": "model.embed_tokens", "output_norm": "model.norm", "output": "lm_head"}
+LAYER = re.compile(r"blk\.(\d+)\.(\w+)\.(weight|bias)")
+
+
+def read_gguf(file: gguf.File, device: DeviceLike = None) -> tuple[LlamaConfig, dict[str, Tensor]]:
+    """The sizes and the weights of a GGUF file, dequantised, by the names of a state dict here. Raises as `from_file`."""
+    architecture = file.metadata.get("general.architecture")
+    if architecture not in ARCHITECTURES:
+        raise ValueError(f"{file.name}its architecture is {architecture!r}; known are {', '.join(ARCHITECTURES)}")
+    config = config_of_gguf(file, architecture)
+    weights = {}
+    for name in file.entries:
+        own = name_of_gguf(name)
+        if own is None:
+            if name == "rope_freqs.weight":  # What rope_scaling says too.
+                continue
+            raise ValueError(f"{file.name}the tensor {name!r} is none of this architecture")
+        weights[own] = file.tensor(name, device)
+        if architecture == "llama" and own.endswith(("q_proj.weight", "k_proj.weight")):
+            weights[own] = _halves_of_pairs(weights[own], config.head_dim)
+    return config, weights
+
+
+def config_of_gguf(file: gguf.File, architecture: str) -> LlamaConfig:
+    """The sizes that a file's metadata give."""
+
+    def value(key: str, default: Any = None) -> Any:
+        result = file.metadata.get(f"{architecture}.{key}", default)
+        if result is None:
+            raise ValueError(f"{file.name}the metadata have no {architecture}.{key}")
+        return result
+
+    heads, width = value("attention.head_count"), value("embedding_length")
+    embedding = file.entries.get("token_embd.weight")
+    if embedding is None:
+        raise ValueError(f"{file.name}there is no token_embd.weight")
+    return LlamaConfig(
+        vocab_size=embedding.shape[0],
+        hidden_size=width,
+        intermediate_size=value("feed_forward_length"),
+        num_hidden_layers=value("block_count"),
+        num_attention_heads=heads,
+        num_key_value_heads=value("attention.head_count_kv", heads),
+        head_dim=value("attention.key_length", width // heads),
+        max_position_embeddings=value("context_length", 2048),
+        rms_norm_eps=value("attention.layer_norm_rms_epsilon", 1e-6),
+        rope_theta=value("rope.freq_base", 10000.0),
+        rope_scaling=_scaling_of_gguf(file),
+        tie_word_embeddings="output.weight" not in file.entries,
+        attention_bias="blk.0.attn_q.bias" in file.entries,
+        qk_norm="blk.0.attn_q_norm.weight" in file.entries,
+    )
+
+
+def _scaling_of_gguf(file: gguf.File) -> dict[str, Any] | None:
+    """Llama 3's scaling is a tensor of factors in GGUF."""
+    if "rope_freqs.weight" in file.entries:
+        return {"rope_type": "factors", "factors": file.tensor("rope_freqs.weight", "cpu")}
+    return None
+
+
+def name_of_gguf(name: str) -> str | None:
+    """The name in a state dict of a tensor of a GGUF file; None for one that this family has not."""
+    match = LAYER.fullmatch(name)
+    if match and match[2] in IN_LAYER:
+        return f"model.layers.{match[1]}.{IN_LAYER[match[2]]}.{match[3]}"
+    stem, _, kind = name.rpartition(".")
+    return f"{OUTSIDE[stem]}.{kind}" if stem in OUTSIDE else None
+
+
+def _halves_of_pairs(weight: Tensor, head_dim: int) -> Tensor:
+    """Rows of each head, which GGUF orders so that pairs of neighbours rotate, in the order in which halves do."""
+    return weight.unflatten(0, (-1, head_dim // 2, 2)).transpose(1, 2).flatten(0, 2)
+
+
+def read_folder(folder: Path, device: DeviceLike = None) -> tuple[LlamaConfig, dict[str, Tensor]]:
+    """The sizes and the weights of a folder of `transformers`. Raises as `from_file`."""
+    facts = json.loads((folder / "config.json").read_text("utf-8"))
+    architecture = facts.get("model_type")
+    if architecture not in ARCHITECTURES:
+        raise ValueError(f"{folder}: its model_type is {architecture!r}; known are {', '.join(ARCHITECTURES)}")
+    heads = facts["num_attention_heads"]
+    config = LlamaConfig(
+        vocab_size=facts["vocab_size"],
+        hidden_size=facts["hidden_size"],
+        intermediate_size=facts["intermediate_size"],
+        num_hidden_layers=facts["num_hidden_layers"],
+        num_attention_heads=heads,
+        num_key_value_heads=facts.get("num_key_value_heads") or heads,
+        head_dim=facts.get("head_dim") or facts["hidden_size"] // heads,
+        max_position_embeddings=facts.get("max_position_embeddings", 2048),
+        rms_norm_eps=facts.get("rms_norm_eps", 1e-6),
+        rope_theta=facts.get("rope_theta") or (facts.get("rope_parameters") or {}).get("rope_theta", 10000.0),
+        rope_scaling=facts.get("rope_scaling") or facts.get("rope_parameters"),
+        tie_word_embeddings=facts.get("tie_word_embeddings", False),
+        attention_bias=architecture == "qwen2" or facts.get("attention_bias", False),
+        qk_norm=architecture == "qwen3",
+    )
+    weights: dict[str, Tensor] = {}
+    index = folder / "model.safetensors.index.json"
+    shards = ["model.safetensors"]
+    if index.exists():
+        shards = sorted(set(json.loads(index.read_text("utf-8"))["weight_map"].values()))
+    for shard in shards:
+        weights.update(safetensors.load_file(folder / shard, device))
+    return config, weights
