@@ -31,18 +31,21 @@ class Cache(Module):
         self.values = [create.zeros(shape, dtype=dtype, device=device) for _ in range(n_layers)]
         self.used = create.zeros((), dtype=dtypes.int64, device=device)
 
-    def advance(self, positions: Tensor) -> Tensor:
-        """The positions in the sequence of the next tokens, which count as held from now on."""
-        self.positions = positions + self.used
-        self.used += positions.shape[0]
-        return self.positions
+    def advance(self, offsets: Tensor) -> Tensor:
+        """The positions of the next tokens, at offsets from those held; they count as held from now on."""
+        positions = offsets + self.used
+        self.used += offsets.shape[0]
+        return positions
 
-    def append(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """All keys and values of a layer with those of the next tokens, and which of them each token may read."""
-        self.keys[layer].index_copy_(2, self.positions, keys)
-        self.values[layer].index_copy_(2, self.positions, values)
-        places = create.arange(self.length, device=keys.device)
-        return self.keys[layer], self.values[layer], places <= self.positions.unsqueeze(1)
+    def readable(self, positions: Tensor) -> Tensor:
+        """Which of the buffers' tokens those at the positions may read: the earlier ones and themselves."""
+        return create.arange(self.length, device=positions.device) <= positions.unsqueeze(1)
+
+    def write(self, layer: int, positions: Tensor, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """All keys and values of a layer, with those of the tokens at the positions."""
+        self.keys[layer].index_copy_(2, positions, keys)
+        self.values[layer].index_copy_(2, positions, values)
+        return self.keys[layer], self.values[layer]
 
     def rewind(self, length: int = 0) -> None:
         """Forgets all but the first `length` tokens."""

@@ -56,6 +56,19 @@ class LlamaConfig:
     qk_norm: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the tokens of one call stand, which all layers share.
+
+    positions (length) in the sequence; rotation: see `rotation_at`; mask: which tokens of the cache each may read.
+    """
+
+    positions: Tensor
+    rotation: tuple[Tensor, Tensor]
+    cache: Cache | None = None
+    mask: Tensor | None = None
+
+
 class Attention(Module):
     """Causal attention whose queries share keys and values in groups, with rotary positions."""
 
@@ -71,18 +84,17 @@ class Attention(Module):
             self.q_norm = RMSNorm(config.head_dim, eps=config.rms_norm_eps)
             self.k_norm = RMSNorm(config.head_dim, eps=config.rms_norm_eps)
 
-    def forward(self, x: Tensor, rotation: tuple[Tensor, Tensor], cache: Cache | None, layer: int) -> Tensor:
+    def forward(self, x: Tensor, place: Place, layer: int) -> Tensor:
         query, key, value = (
             self._heads(projection(x)) for projection in (self.q_proj, self.k_proj, self.v_proj)
         )  # (batch, heads, length, head_dim)
         if hasattr(self, "q_norm"):
             query, key = self.q_norm(query), self.k_norm(key)
-        query, key = rotate(query, rotation), rotate(key, rotation)
-        mask = None
-        if cache is not None:
-            key, value, mask = cache.append(layer, key, value)
+        query, key = rotate(query, place.rotation), rotate(key, place.rotation)
+        if place.cache is not None:
+            key, value = place.cache.write(layer, place.positions, key, value)
         mixed = F.scaled_dot_product_attention(
-            query, key, value, attn_mask=mask, is_causal=cache is None, enable_gqa=True
+            query, key, value, attn_mask=place.mask, is_causal=place.cache is None, enable_gqa=True
         )
         return self.o_proj(mixed.transpose(1, 2).flatten(2))
 
@@ -111,8 +123,8 @@ class Block(Module):
         self.post_attention_layernorm = RMSNorm(config.hidden_size, eps=config.rms_norm_eps)
         self.mlp = MLP(config)
 
-    def forward(self, x: Tensor, rotation: tuple[Tensor, Tensor], cache: Cache | None, layer: int) -> Tensor:
-        x = x + self.self_attn(self.input_layernorm(x), rotation, cache, layer)
+    def forward(self, x: Tensor, place: Place, layer: int) -> Tensor:
+        x = x + self.self_attn(self.input_layernorm(x), place, layer)
         return x + self.mlp(self.post_attention_layernorm(x))
 
 
@@ -127,14 +139,18 @@ class Trunk(Module):
         self.norm = RMSNorm(config.hidden_size, eps=config.rms_norm_eps)
 
     def forward(self, input_ids: Tensor, cache: Cache | None = None) -> Tensor:
-        positions = create.arange(input_ids.shape[1], device=input_ids.device)
-        if cache is not None:
-            positions = cache.advance(positions)
-        rotation = rotation_at(positions, self.config)
+        place = self._place(input_ids, cache)
         x = self.embed_tokens(input_ids)
         for layer, block in enumerate(self.layers):
-            x = block(x, rotation, cache, layer)
+            x = block(x, place, layer)
         return self.norm(x)
+
+    def _place(self, input_ids: Tensor, cache: Cache | None) -> Place:
+        positions = create.arange(input_ids.shape[1], device=input_ids.device)
+        if cache is None:
+            return Place(positions, rotation_at(positions, self.config))
+        positions = cache.advance(positions)
+        return Place(positions, rotation_at(positions, self.config), cache, cache.readable(positions))
 
 
 class Llama(Module):

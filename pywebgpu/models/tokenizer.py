@@ -1,0 +1,112 @@
+"""Text as tokens, by the package `tokenizers`: from a `tokenizer.json`, or made of what a GGUF file says."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pywebgpu.io import gguf
+
+# What cuts text into words before pairs are joined, by GGUF's names: patterns of `tokenizers`' regular expressions.
+_WORDS_OF_LLAMA3 = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+PATTERNS = {"llama-bpe": _WORDS_OF_LLAMA3, "qwen2": _WORDS_OF_LLAMA3.replace(r"\p{N}{1,3}", r"\p{N}")}
+SPECIAL = (3, 4)  # token types of GGUF: control, user-defined
+
+
+class Tokenizer:
+    """Text to token ids and back; chats to text by the model's template.
+
+    bos, eos: ids that begin and end a text, or None.  stop: ids after which nothing follows.
+    """
+
+    def __init__(
+        self,
+        backend: Any,
+        *,
+        bos: int | None = None,
+        eos: int | None = None,
+        add_bos: bool = False,
+        chat_template: str | None = None,
+    ) -> None:
+        self.backend, self.bos, self.eos, self.add_bos = backend, bos, eos, add_bos
+        self.chat_template = chat_template
+        ends = (eos, *map(backend.token_to_id, ("<|im_end|>", "<|eot_id|>", "<|endoftext|>")))
+        self.stop = frozenset(end for end in ends if end is not None)
+
+    @classmethod
+    def from_file(cls, source: str | os.PathLike[str] | gguf.File) -> Tokenizer:
+        """The tokenizer of a GGUF file. Raises: GGUFError for a damaged file, ValueError for a kind that is not known."""
+        file = source if isinstance(source, gguf.File) else gguf.File(source)
+        metadata = file.metadata
+        return cls(
+            _byte_pairs(metadata, file.name),
+            bos=metadata.get("tokenizer.ggml.bos_token_id"),
+            eos=metadata.get("tokenizer.ggml.eos_token_id"),
+            add_bos=metadata.get("tokenizer.ggml.add_bos_token", False),
+            chat_template=metadata.get("tokenizer.chat_template"),
+        )
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of a text; names of special tokens in it are those tokens."""
+        ids: list[int] = self.backend.encode(text, add_special_tokens=False).ids
+        return [self.bos, *ids] if self.add_bos and self.bos is not None and ids[:1] != [self.bos] else ids
+
+    def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = True) -> str:
+        """The text of ids. Bytes that are no whole character yet are U+FFFD."""
+        text: str = self.backend.decode(list(ids), skip_special_tokens=skip_special_tokens)
+        return text
+
+    def chat(self, messages: Sequence[Mapping[str, str]], *, add_generation_prompt: bool = True) -> list[int]:
+        """The ids of a chat: messages of "role" and "content". Raises: ValueError when the model has no template."""
+        if self.chat_template is None:
+            raise ValueError("chat: the model has no chat template; encode a text instead")
+        return self.encode(self.chat_text(messages, add_generation_prompt=add_generation_prompt))
+
+    def chat_text(self, messages: Sequence[Mapping[str, str]], *, add_generation_prompt: bool = True) -> str:
+        """The text of a chat by the model's template, which is not trusted: it runs in a sandbox."""
+        from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+        environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
+        environment.globals["raise_exception"] = _raise
+        names = {"bos_token": self._name(self.bos), "eos_token": self._name(self.eos)}
+        template = environment.from_string(self.chat_template or "")
+        return template.render(messages=list(messages), add_generation_prompt=add_generation_prompt, **names)
+
+    def _name(self, token: int | None) -> str:
+        return "" if token is None else self.backend.id_to_token(token)
+
+
+def _raise(message: str) -> None:
+    raise ValueError(f"chat: the template refuses the messages: {message}")
+
+
+def _byte_pairs(metadata: Mapping[str, Any], where: str) -> Any:
+    """A byte-pair tokenizer of GGUF's lists of tokens and merges."""
+    import tokenizers
+    from tokenizers import decoders, models, pre_tokenizers
+
+    kind, words = metadata.get("tokenizer.ggml.model"), metadata.get("tokenizer.ggml.pre", "default")
+    tokens, merges = metadata.get("tokenizer.ggml.tokens"), metadata.get("tokenizer.ggml.merges")
+    if kind != "gpt2" or not tokens or merges is None:
+        raise ValueError(f"{where}its tokenizer is {kind!r}; known is 'gpt2', with tokens and merges")
+    pairs = [tuple(merge.split(" ", 1)) for merge in merges]
+    backend = tokenizers.Tokenizer(models.BPE(vocab={token: i for i, token in enumerate(tokens)}, merges=pairs))
+    byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=words not in PATTERNS)
+    if words in PATTERNS:
+        pattern = tokenizers.Regex(PATTERNS[words])
+        first = pre_tokenizers.Split(pattern, behavior="isolated")
+        backend.pre_tokenizer = pre_tokenizers.Sequence([first, byte_level])
+    elif words == "smollm":
+        backend.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True), byte_level])
+    elif words in ("default", "gpt-2"):
+        backend.pre_tokenizer = byte_level
+    else:
+        raise ValueError(f"{where}its words are cut as {words!r}; known are smollm, gpt-2, {', '.join(PATTERNS)}")
+    backend.decoder = decoders.ByteLevel()
+    types = metadata.get("tokenizer.ggml.token_type", ())
+    special = [token for token, token_type in zip(tokens, types, strict=False) if token_type in SPECIAL]
+    backend.add_special_tokens([tokenizers.AddedToken(token, normalized=False, special=True) for token in special])
+    return backend
