@@ -1,7 +1,7 @@
-"""The block formats of GGUF: weights of a row in blocks that share scales, taken apart and put together by tensor operations.
+"""The block formats of GGUF, decoded and encoded by tensor operations: weights of a row in blocks that share scales.
 
-A row is cut into blocks of `elements`, each of `size` bytes: codes of few bits beside the scales (and minima) that turn them
-into numbers. Each format says once how bytes become numbers; that runs on every device, since it is made of tensors.
+A row is cut into blocks of `elements`, each of `size` bytes: codes of few bits, and the scales (and minima) that turn
+them into numbers. Each format says once how bytes become numbers, by operations that run on every device.
 The K formats have blocks of 256 with a scale for each 16 or 32, which are codes of 4 to 8 bits themselves.
 Source: github.com/ggml-org/ggml, ggml-common.h (layouts), ggml-quants.c (meaning).
 """
@@ -77,7 +77,8 @@ def _half_bytes(values: Tensor) -> Tensor:
 def _fields(data: Tensor, bits: int) -> Tensor:
     """The fields of bytes: (n, k) -> (n, 8 / bits, k), those of the lowest bits first."""
     shifts = create.tensor(list(range(0, 8, bits)), dtype=dtypes.uint8, device=data.device).reshape(1, -1, 1)
-    return (data.unsqueeze(1) >> shifts) & (2**bits - 1)
+    result: Tensor = (data.unsqueeze(1) >> shifts) & (2**bits - 1)
+    return result
 
 
 def _from_fields(fields: Tensor, bits: int) -> Tensor:
@@ -123,7 +124,8 @@ def _symmetric(bits: int) -> tuple[Callable[[Tensor], Tensor], Callable[[Tensor]
         scale, *high, low = _split(blocks, sizes)
         codes = _fields(low, 4).reshape(-1, 32)
         codes = _decode_fifth_bits(high[0], codes) if high else codes
-        return _halves(scale) * (codes.float() - middle)
+        result: Tensor = _halves(scale) * (codes.float() - middle)
+        return result
 
     def encode(blocks: Tensor) -> Tensor:
         scale = _signed_largest(blocks) / -middle
@@ -227,7 +229,7 @@ def _encode_q6_k(blocks: Tensor) -> Tensor:
 
 
 def _fit_affine(blocks: Tensor, levels: int, scale_levels: int, n_parts: int) -> tuple[Tensor, ...]:
-    """A block's scale and step of minima (n, 1), their codes for each part (n, n_parts), codes of the elements (n, 256)."""
+    """A block's scale and step of minima (n, 1), their codes for each part (n, n_parts), the elements' (n, 256)."""
     parts = blocks.reshape(-1, n_parts, 256 // n_parts)
     minima = (-parts.amin(-1)).clamp(min=0)
     scales = (parts.amax(-1) + minima).clamp(min=0) / levels

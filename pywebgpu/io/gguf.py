@@ -111,7 +111,7 @@ class File:
             raise GGUFError(f"{self.name}{error}") from None
 
     def raw(self, name: str, device: DeviceLike = None) -> Tensor:
-        """The bytes of a tensor: rows of blocks as uint8 (..., bytes of a row) for a quantised one, else its elements."""
+        """A tensor as it is stored: rows of blocks as uint8 (..., bytes of a row) where it is quantised."""
         entry = self._entry(name)
         data = self.source[entry.begin : entry.end]
         if isinstance(entry.format, BlockFormat):
@@ -179,9 +179,9 @@ def write(
     header = _header_bytes(entries, metadata, kinds)
     file.write(header + bytes(-len(header) % alignment))
     for name, value in tensors.items():
-        block_format = entries[name].format
-        blocks = isinstance(block_format, BlockFormat)
-        data = (block_formats.quantize(value, block_format) if blocks else value.detach()).tobytes()
+        own = entries[name].format
+        stored = block_formats.quantize(value, own) if isinstance(own, BlockFormat) else value.detach()
+        data = stored.tobytes()
         file.write(data + bytes(-len(data) % alignment))
 
 
@@ -366,8 +366,7 @@ def _header_bytes(entries: Mapping[str, Entry], metadata: Mapping[str, Any], kin
         kind = kinds.get(name) or _kind_of(name, value)
         parts += [_string_bytes(name), struct.pack("<I", _kind_code(kind)), _value_bytes(name, value, kind)]
     for name, entry in entries.items():
-        blocks = isinstance(entry.format, BlockFormat)
-        code = entry.format.code if blocks else PLAIN_CODES[entry.format]
+        code = entry.format.code if isinstance(entry.format, BlockFormat) else PLAIN_CODES[entry.format]
         rank = len(entry.shape)
         parts += [_string_bytes(name), struct.pack(f"<I{rank}QIQ", rank, *entry.shape[::-1], code, entry.begin)]
     return b"".join(parts)

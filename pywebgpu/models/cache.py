@@ -1,4 +1,4 @@
-"""Keys and values of tokens that a model has seen, in buffers of a fixed size, so that every step has the same shapes."""
+"""Keys and values of the tokens that a model has read, in buffers of a fixed size: every step has the same shapes."""
 
 from __future__ import annotations
 

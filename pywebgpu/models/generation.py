@@ -14,7 +14,7 @@ from pywebgpu.tensor import create, functions
 from pywebgpu.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
-    from pywebgpu.tensor.generator import Generator
+    from pywebgpu.tensor.random import Generator
 
 CHUNK = 32  # tokens of a prompt in one step
 BLOCK = 256  # A cache has a multiple of so many tokens, so that few sizes are compiled.
@@ -22,6 +22,9 @@ BLOCK = 256  # A cache has a multiple of so many tokens, so that few sizes are c
 
 class LanguageModel(Protocol):
     """What is asked of a model: see `llama.Llama`."""
+
+    @property
+    def vocab_size(self) -> int: ...
 
     def __call__(self, input_ids: Tensor, cache: Cache | None = None) -> Tensor: ...
 
@@ -70,7 +73,7 @@ class _Steps:
         self.next_ids = create.zeros(1, 1, dtype=dtypes.int64, device=device)
         self.seen: Tensor | None = None
         if sampling.repetition_penalty != 1:
-            self.seen = create.zeros(1, model.config.vocab_size, dtype=dtypes.bool_, device=device)
+            self.seen = create.zeros(1, model.vocab_size, dtype=dtypes.bool_, device=device)
         self.read_chunk = function.compile(self._read_chunk)
         self.decode = function.compile(self._decode)
 

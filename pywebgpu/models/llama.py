@@ -96,7 +96,8 @@ class Attention(Module):
         mixed = F.scaled_dot_product_attention(
             query, key, value, attn_mask=place.mask, is_causal=place.cache is None, enable_gqa=True
         )
-        return self.o_proj(mixed.transpose(1, 2).flatten(2))
+        result: Tensor = self.o_proj(mixed.transpose(1, 2).flatten(2))
+        return result
 
     def _heads(self, x: Tensor) -> Tensor:
         return x.unflatten(-1, (-1, self.head_dim)).transpose(1, 2)
@@ -112,7 +113,8 @@ class MLP(Module):
         self.down_proj = Linear(config.intermediate_size, config.hidden_size, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.down_proj(F.silu(self.gate_proj(x)) * self.up_proj(x))
+        result: Tensor = self.down_proj(F.silu(self.gate_proj(x)) * self.up_proj(x))
+        return result
 
 
 class Block(Module):
@@ -125,7 +127,8 @@ class Block(Module):
 
     def forward(self, x: Tensor, place: Place, layer: int) -> Tensor:
         x = x + self.self_attn(self.input_layernorm(x), place, layer)
-        return x + self.mlp(self.post_attention_layernorm(x))
+        result: Tensor = x + self.mlp(self.post_attention_layernorm(x))
+        return result
 
 
 class Trunk(Module):
@@ -143,7 +146,8 @@ class Trunk(Module):
         x = self.embed_tokens(input_ids)
         for layer, block in enumerate(self.layers):
             x = block(x, place, layer)
-        return self.norm(x)
+        result: Tensor = self.norm(x)
+        return result
 
     def _place(self, input_ids: Tensor, cache: Cache | None) -> Place:
         positions = create.arange(input_ids.shape[1], device=input_ids.device)
@@ -170,7 +174,12 @@ class Llama(Module):
 
     def forward(self, input_ids: Tensor, cache: Cache | None = None, *, last_only: bool = False) -> Tensor:
         hidden = self.model(input_ids, cache)
-        return self.lm_head(hidden[:, -1:] if last_only else hidden)
+        result: Tensor = self.lm_head(hidden[:, -1:] if last_only else hidden)
+        return result
+
+    @property
+    def vocab_size(self) -> int:
+        return self.config.vocab_size
 
     def new_cache(self, length: int, batch: int = 1) -> Cache:
         """An empty cache with room for `length` tokens of each of `batch` sequences."""
@@ -221,21 +230,23 @@ def rotation_at(positions: Tensor, config: LlamaConfig) -> tuple[Tensor, Tensor]
 
 
 def scaled_frequencies(frequencies: Tensor, scaling: Mapping[str, Any] | None) -> Tensor:
-    """Frequencies for positions beyond those of the training: slower by a factor, or only the slow ones are (Llama 3)."""
+    """Frequencies for positions beyond those of the training: slower by a factor, or only the slow ones (Llama 3)."""
     kind = (scaling or {}).get("rope_type", "default")
     if scaling is None or kind == "default":
         return frequencies
+    slower: Tensor
     if kind == "factors":  # GGUF's: one for each frequency
-        return frequencies / scaling["factors"].to(frequencies.device)
-    factor = scaling["factor"]
-    if kind == "linear":
-        return frequencies / factor
-    if kind != "llama3":
+        slower = frequencies / scaling["factors"].to(frequencies.device)
+    elif kind == "linear":
+        slower = frequencies / scaling["factor"]
+    elif kind == "llama3":
+        low, high = scaling["low_freq_factor"], scaling["high_freq_factor"]
+        turns = scaling["original_max_position_embeddings"] * frequencies / (2 * math.pi)
+        unscaled = ((turns - low) / (high - low)).clamp(0, 1)
+        slower = frequencies * (unscaled + (1 - unscaled) / scaling["factor"])
+    else:
         raise ValueError(f"rope_scaling: {kind!r} is not known here; known are default, factors, linear and llama3")
-    low, high = scaling["low_freq_factor"], scaling["high_freq_factor"]
-    turns = scaling["original_max_position_embeddings"] * frequencies / (2 * math.pi)
-    share = ((turns - low) / (high - low)).clamp(0, 1)  # of the unscaled frequency
-    return frequencies * (share + (1 - share) / factor)
+    return slower
 
 
 def rotate(x: Tensor, rotation: tuple[Tensor, Tensor]) -> Tensor:
@@ -267,7 +278,7 @@ LAYER = re.compile(r"blk\.(\d+)\.(\w+)\.(weight|bias)")
 
 
 def read_gguf(file: gguf.File, device: DeviceLike = None) -> tuple[LlamaConfig, dict[str, Tensor]]:
-    """The sizes and the weights of a GGUF file, dequantised, by the names of a state dict here. Raises as `from_file`."""
+    """The sizes and the weights of a GGUF file, dequantised, by the names of a state dict. Raises as `from_file`."""
     architecture = file.metadata.get("general.architecture")
     if architecture not in ARCHITECTURES:
         raise ValueError(f"{file.name}its architecture is {architecture!r}; known are {', '.join(ARCHITECTURES)}")

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pywebgpu.io import gguf
 
 # What cuts text into words before pairs are joined, by GGUF's names: patterns of `tokenizers`' regular expressions.
 _WORDS_OF_LLAMA3 = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
+    r"|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
 PATTERNS = {"llama-bpe": _WORDS_OF_LLAMA3, "qwen2": _WORDS_OF_LLAMA3.replace(r"\p{N}{1,3}", r"\p{N}")}
+REPLACEMENT = "\ufffd"
 SPECIAL = (3, 4)  # token types of GGUF: control, user-defined
 
 
@@ -38,7 +40,7 @@ class Tokenizer:
 
     @classmethod
     def from_file(cls, source: str | os.PathLike[str] | gguf.File) -> Tokenizer:
-        """The tokenizer of a GGUF file. Raises: GGUFError for a damaged file, ValueError for a kind that is not known."""
+        """The tokenizer of a GGUF file. Raises: GGUFError for a damaged file, ValueError for an unknown kind."""
         file = source if isinstance(source, gguf.File) else gguf.File(source)
         metadata = file.metadata
         return cls(
@@ -58,6 +60,20 @@ class Tokenizer:
         """The text of ids. Bytes that are no whole character yet are U+FFFD."""
         text: str = self.backend.decode(list(ids), skip_special_tokens=skip_special_tokens)
         return text
+
+    def pieces(self, ids: Iterable[int]) -> Iterator[str]:
+        """The text of ids that come one by one, in pieces of whole characters."""
+        taken: list[int] = []
+        text, given = "", 0
+        for token in ids:
+            taken.append(token)
+            text = self.decode(taken)
+            end = len(text.rstrip(REPLACEMENT))  # Bytes of a character in the making wait for the others.
+            if end > given:
+                yield text[given:end]
+                given = end
+        if len(text) > given:
+            yield text[given:]
 
     def chat(self, messages: Sequence[Mapping[str, str]], *, add_generation_prompt: bool = True) -> list[int]:
         """The ids of a chat: messages of "role" and "content". Raises: ValueError when the model has no template."""
