@@ -37,10 +37,6 @@ class Cache(Module):
         self.used += offsets.shape[0]
         return positions
 
-    def readable(self, positions: Tensor) -> Tensor:
-        """Which of the buffers' tokens those at the positions may read: the earlier ones and themselves."""
-        return create.arange(self.length, device=positions.device) <= positions.unsqueeze(1)
-
     def write(self, layer: int, positions: Tensor, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """All keys and values of a layer, with those of the tokens at the positions."""
         self.keys[layer].index_copy_(2, positions, keys)

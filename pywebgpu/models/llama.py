@@ -36,7 +36,8 @@ class LlamaConfig:
     """The sizes of a model, under the names of `transformers`' config.json.
 
     attention_bias: whether the projections to queries, keys and values add a bias (Qwen 2).
-    qk_norm: whether queries and keys are normalised a head (Qwen 3).
+    qk_norm: whether the queries and keys of each head are normalised (Qwen 3).
+    sliding_window: how many tokens each may read, itself included; None for all before it.
     rope_scaling: None, or the parameters of "linear", "llama3" or "factors" scaling of the rotations.
     """
 
@@ -54,13 +55,15 @@ class LlamaConfig:
     tie_word_embeddings: bool = True
     attention_bias: bool = False
     qk_norm: bool = False
+    sliding_window: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where the tokens of one call stand, which all layers share.
 
-    positions (length) in the sequence; rotation: see `rotation_at`; mask: which tokens of the cache each may read.
+    positions: (length) in the sequence.  rotation: see `rotation_at`.
+    mask: which of the tokens stored, or of this call, each may read; None for all up to itself.
     """
 
     positions: Tensor
@@ -94,7 +97,7 @@ class Attention(Module):
         if place.cache is not None:
             key, value = place.cache.write(layer, place.positions, key, value)
         mixed = F.scaled_dot_product_attention(
-            query, key, value, attn_mask=place.mask, is_causal=place.cache is None, enable_gqa=True
+            query, key, value, attn_mask=place.mask, is_causal=place.mask is None, enable_gqa=True
         )
         result: Tensor = self.o_proj(mixed.transpose(1, 2).flatten(2))
         return result
@@ -150,11 +153,15 @@ class Trunk(Module):
         return result
 
     def _place(self, input_ids: Tensor, cache: Cache | None) -> Place:
-        positions = create.arange(input_ids.shape[1], device=input_ids.device)
-        if cache is None:
-            return Place(positions, rotation_at(positions, self.config))
-        positions = cache.advance(positions)
-        return Place(positions, rotation_at(positions, self.config), cache, cache.readable(positions))
+        offsets = create.arange(input_ids.shape[1], device=input_ids.device)
+        positions = offsets if cache is None else cache.advance(offsets)
+        stored = offsets if cache is None else create.arange(cache.length, device=input_ids.device)
+        window, mask = self.config.sliding_window, None
+        if cache is not None or window is not None:  # Else attention is told that it is causal, which is faster.
+            mask = stored <= positions.unsqueeze(1)
+        if mask is not None and window is not None:
+            mask = mask & (stored > positions.unsqueeze(1) - window)
+        return Place(positions, rotation_at(positions, self.config), cache, mask)
 
 
 class Llama(Module):
@@ -324,6 +331,7 @@ def config_of_gguf(file: gguf.File, architecture: str) -> LlamaConfig:
         tie_word_embeddings="output.weight" not in file.entries,
         attention_bias="blk.0.attn_q.bias" in file.entries,
         qk_norm="blk.0.attn_q_norm.weight" in file.entries,
+        sliding_window=file.metadata.get(f"{architecture}.attention.sliding_window"),
     )
 
 
@@ -370,6 +378,7 @@ def read_folder(folder: Path, device: DeviceLike = None) -> tuple[LlamaConfig, d
         tie_word_embeddings=facts.get("tie_word_embeddings", False),
         attention_bias=architecture == "qwen2" or facts.get("attention_bias", False),
         qk_norm=architecture == "qwen3",
+        sliding_window=facts.get("sliding_window") if facts.get("use_sliding_window", True) else None,
     )
     weights: dict[str, Tensor] = {}
     index = folder / "model.safetensors.index.json"
