@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import prod
 
 from pywebgpu import dtypes
-from pywebgpu.composites import arithmetic, bounds, indexing
+from pywebgpu.composites import arithmetic, bounds, indexing, precision
 from pywebgpu.dtypes import Kind
 from pywebgpu.errors import DTypeError, RangeError, ShapeError
 from pywebgpu.ir.graph import Node, Spec
@@ -140,6 +140,8 @@ def _onto_rows(name: str, x: Node, dim: int, index: Node, source: Node, how: str
 def combined(base: Node, positions: Node, source: Node, reduce: str, *, include_self: bool) -> Node:
     """Rows of `source` (m, d) folded into rows of `base` (n, d)."""
     mode, dtype = REDUCTIONS[reduce], base.spec.dtype
+    if mode in ("max", "min"):
+        precision.require_order(f"scatter_reduce_{reduce}", base)
     if not include_self:
         start = source  # The largest of whole numbers is one of them: none has to stand for "no number yet".
         if mode in ("add", "prod") or dtype.kind is Kind.FLOAT:
@@ -148,7 +150,9 @@ def combined(base: Node, positions: Node, source: Node, reduce: str, *, include_
     out = ops.scatter(base, positions, source, mode=mode)
     if reduce != "mean":
         return out
-    ones, zero = pointwise.full(1, source.spec), pointwise.full(int(include_self), base.spec)
+    real = dtype.part or dtype  # Complex sums are divided by real counts.
+    ones = pointwise.full(1, Spec(source.spec.shape, real))
+    zero = pointwise.full(int(include_self), Spec(base.spec.shape, real))
     count = ops.scatter(zero, positions, ones, mode="add")
     count = pointwise.maximum(count, pointwise.full(1, count.spec))
     return arithmetic.div(out, count, None if dtype.kind is Kind.FLOAT else "floor")

@@ -162,6 +162,8 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
 @named_by_numpy
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """All choices of r elements of a vector, in order, a row each."""
+    if r == 0:
+        return input.new_zeros(0)
     n = input.numel()
     count = comb(n + r - 1 if with_replacement else n, r) if n else 0
     if count * r > LARGE:

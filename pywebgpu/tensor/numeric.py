@@ -343,7 +343,7 @@ def gradient(
     if len(set(places)) < len(places):
         raise RuntimeError(f"torch.gradient: an axis appears multiple times in the list of dims: {axes}")
     distances = 1.0 if spacing is None else spacing
-    steps = [distances] * len(axes) if isinstance(distances, int | float | Tensor) else list(distances)
+    steps = [distances] * len(axes) if isinstance(distances, int | float | complex | Tensor) else list(distances)
     if len(steps) != len(axes):
         raise RuntimeError(
             f"torch.gradient expected spacing to be unspecified, a scalar or a list of length {len(axes)}, "
@@ -357,10 +357,12 @@ def gradient(
     return tuple(_slope(x, axis, step, edge_order) for axis, step in zip(axes, steps, strict=True))
 
 
-def _slope(x: Tensor, axis: int, step: float | Tensor, order: int) -> Tensor:
+def _slope(x: Tensor, axis: int, step: complex | Tensor, order: int) -> Tensor:
     x = x.movedim(axis, -1)
     n = x.shape[-1]
-    h = step.diff() if isinstance(step, Tensor) else create.full((n - 1,), step, dtype=x.dtype, device=x.device)
+    x = x if not isinstance(step, complex) or x.is_complex() else x.to(x.dtype.to_complex())
+    number: Any = step  # a complex one, too
+    h = step.diff() if isinstance(step, Tensor) else create.full((n - 1,), number, dtype=x.dtype, device=x.device)
     rise = x.diff(dim=-1) / h
     before, after = h[:-1], h[1:]
     inside = (rise[..., :-1] * after + rise[..., 1:] * before) / (before + after)

@@ -158,11 +158,14 @@ class PointwiseMethods(ElementwiseMethods):
     logical_xor = pair(partial(logic.logical, ops.bitwise_xor))
 
     @aliased
-    def isclose(self, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
+    def isclose(
+        self, other: Tensor, rtol: Tensor | float = 1e-05, atol: Tensor | float = 1e-08, equal_nan: bool = False
+    ) -> Tensor:
         """|self - other| <= atol + rtol |other|, by element."""
         if not isinstance(other, TensorBase):
             raise TypeError(f"isclose(): argument 'other' (position 1) must be Tensor, not {type(other).__name__}")
-        return apply(logic.isclose, self, other, rtol, atol, equal_nan)
+        bounds = [bound.item() if isinstance(bound, TensorBase) else bound for bound in (rtol, atol)]
+        return apply(logic.isclose, self, other, *bounds, equal_nan)
 
     @aliased
     def allclose(self, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:

@@ -280,6 +280,8 @@ class ReductionMethods(PointwiseMethods):
         parts = [part for part in (prepend, self, append) if part is not None]
         if self.ndim == 0:
             raise ShapeError("diff expects input to be at least one-dimensional")
+        if any(part.ndim != self.ndim for part in parts):
+            raise ShapeError("diff expects prepend or append to be the same dimension as input")
         parts = [self] if n == 0 else parts
         joined: Any = apply(joining.cat, parts, dim) if len(parts) > 1 else self
         return apply(scan.diff, joined, n, dim)

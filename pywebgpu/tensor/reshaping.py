@@ -8,6 +8,7 @@ from itertools import pairwise
 from math import prod
 from typing import TYPE_CHECKING, Any, Self
 
+from pywebgpu import dtypes
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import ShapeError
 from pywebgpu.ops import pointwise
@@ -48,9 +49,21 @@ class ReshapingMethods(ConversionMethods):
     )
     def tensor_split(self, indices_or_sections: Tensor | Sizes, dim: int = 0) -> tuple[Tensor, ...]:
         """Parts of nearly equal size, or parts that end at the given positions."""
+        if not self.ndim:
+            raise ShapeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
         axis = shapes.axis(dim, self.ndim)
         n = self.shape[axis]
         if isinstance(indices_or_sections, TensorBase):
+            if indices_or_sections.dtype is not dtypes.int64:
+                raise RuntimeError(
+                    "tensor_split expected tensor_indices_or_sections to have dtype of long, but got "
+                    f"{indices_or_sections.dtype.title}"
+                )
+            if indices_or_sections.ndim > 1:
+                raise ShapeError(
+                    "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional "
+                    f"tensor, but got a tensor with {indices_or_sections.ndim} dims"
+                )
             indices_or_sections = indices_or_sections.tolist()
         indices_or_sections = shapes.plain(indices_or_sections)
         if isinstance(indices_or_sections, int):
@@ -188,6 +201,8 @@ class ReshapingMethods(ConversionMethods):
         if shape == tuple(self.shape):
             return self
         start, count = self.storage_offset(), prod(shape)
+        if (start + count) * self.dtype.itemsize >= 1 << 63:
+            raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
         if start + count > prod(storage_shape):
             rest = self.new_zeros(start + count - prod(storage_shape))
             self.data = cat([in_memory(all_of(self)), rest])

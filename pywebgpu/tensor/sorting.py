@@ -43,6 +43,8 @@ class SortingMethods(ReshapingMethods):
     @aliased
     def topk(self, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Extreme:
         """The k largest (or smallest) elements along an axis, in order, and where they stand."""
+        if isinstance(dim, bool):
+            raise TypeError("topk(): argument 'dim' (position 2) must be int, not bool")
         return extreme("topk", apply(ordering.topk, self, int(k), dim, largest, sorted))
 
     @aliased

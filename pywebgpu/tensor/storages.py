@@ -6,6 +6,7 @@ On device cpu what is written here is written to the tensors. Elsewhere it can b
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -15,7 +16,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 from pywebgpu import devices, dtypes
 from pywebgpu.dtypes import DType
 from pywebgpu.support.shapes import strides
-from pywebgpu.tensor import copies, create, host_memory, sources
+from pywebgpu.tensor import copies, create, host_memory
 from pywebgpu.tensor.conversion import LEGACY as LEGACY_TENSORS
 from pywebgpu.tensor.memory_format import all_of, in_memory
 from pywebgpu.tensor.tensor import Tensor
@@ -68,9 +69,11 @@ class UntypedStorage:
         return cls._of_array(np.memmap(filename, "uint8", mode, shape=(nbytes,) if nbytes else None))
 
     @classmethod
-    def from_buffer(cls, buffer: Any, *args: Any, **options: Any) -> UntypedStorage:
-        """A copy of a buffer's bytes."""
-        return cls(list(memoryview(buffer).cast("B")))
+    def from_buffer(
+        cls, buffer: Any, byte_order: str = "native", count: int = -1, offset: int = 0, *, dtype: DType = dtypes.uint8
+    ) -> UntypedStorage:
+        """A copy of the bytes of a buffer's elements."""
+        return cls(list(_in_order(buffer, byte_order, count, offset, dtype)))
 
     # The memory
 
@@ -126,7 +129,20 @@ class UntypedStorage:
 
     # Elements
 
+    def _require_values(self) -> None:
+        if not self._whole._storage.device.has_values:
+            raise NotImplementedError(f"Not available for '{self.device.type}' device type")
+
+    def _share_fd_cpu_(self, *args: Any) -> Any:
+        name = sys._getframe().f_code.co_name
+        if not host_memory.can_share(self._whole._storage.device):
+            raise RuntimeError(f"{name}: only available on CPU")
+        raise NotImplementedError(f"{name}: other processes share no memory here")
+
+    _share_filename_cpu_ = _share_fd_cpu_
+
     def __getitem__(self, index: Any) -> Any:
+        self._require_values()
         if not isinstance(index, slice):
             return self._bytes()[index]
         part = range(*self._part.indices(self._full()))[index]
@@ -227,6 +243,31 @@ class UntypedStorage:
         return f"{body}\n[torch.storage.UntypedStorage(device={self.device}) of size {self.nbytes()}]"
 
 
+def _in_order(buffer: Any, byte_order: str, count: int, offset: int, dtype: DType) -> bytes:
+    """The bytes of a buffer's elements, in the order of this machine."""
+    if byte_order not in ("big", "little", "native"):
+        raise ValueError(f"invalid byte_order '{byte_order}' (expected 'big', 'little', or 'native')")
+    held, size = bytes(memoryview(buffer).cast("B")), dtype.itemsize
+    if not 0 <= offset <= len(held):
+        raise ValueError(
+            f"offset must be non-negative and no greater than buffer length ({len(held)}), but got {offset}"
+        )
+    held = held[offset:]
+    if count < 0 and len(held) % size:
+        raise ValueError(f"buffer size ({len(held)}) must be a multiple of element size ({size})")
+    if count * size > len(held):
+        raise ValueError(
+            f"buffer has only {len(held) // size} elements after offset {offset}, but specified a size of {count}"
+        )
+    held = held if count < 0 else held[: count * size]
+    if dtype is dtypes.bool_:
+        return bytes(map(bool, held))
+    if byte_order in ("native", sys.byteorder):
+        return held
+    size //= 2 if dtype.is_complex else 1
+    return b"".join(held[start : start + size][::-1] for start in range(0, len(held), size))
+
+
 class TypedStorage:
     """Elements of a dtype in memory. TypedStorage(3, dtype=...) has memory of its own, TypedStorage([1, 2]) these."""
 
@@ -254,7 +295,13 @@ class TypedStorage:
     def _flat(self) -> Tensor:
         return self._untyped_storage._as_tensor(self.dtype)
 
-    _as_tensor = lambda self, dtype: self._flat()  # noqa: E731 - as of an untyped one, whose dtype is to be said
+    def _as_tensor(self, dtype: DType | None) -> Tensor:
+        """As of an untyped one, whose dtype is to be said. Raises RuntimeError for another one."""
+        if dtype not in (None, self.dtype):
+            raise RuntimeError(
+                f"Expected a Storage of type {dtype.title} or an UntypedStorage, but got {self.dtype.title}"
+            )
+        return self._flat()
 
     def untyped(self) -> UntypedStorage:
         """Its bytes."""
@@ -279,6 +326,7 @@ class TypedStorage:
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
+        self._untyped_storage._require_values()
         return self._flat()[index].item()
 
     def __setitem__(self, index: Any, value: Any) -> None:
@@ -305,6 +353,9 @@ class TypedStorage:
     def clone(self) -> TypedStorage:
         """One with memory of its own."""
         return self._of(self._flat().clone())
+
+    def resizable(self) -> bool:
+        return self._untyped_storage.resizable()
 
     def resize_(self, size: int) -> Self:
         """Says how many elements there are from now on."""
@@ -346,6 +397,11 @@ class TypedStorage:
         return self.dtype.itemsize
 
     _element_size = element_size
+
+    def _share_fd_cpu_(self, *args: Any) -> Any:
+        return self._untyped_storage._share_fd_cpu_(*args)
+
+    _share_filename_cpu_ = _share_fd_cpu_
 
     def get_device(self) -> int:
         return self._untyped_storage.get_device()
@@ -401,7 +457,9 @@ class LegacyStorage:
 
     def from_buffer(self, buffer: Any, byte_order: str = "little", count: int = -1, offset: int = 0) -> TypedStorage:
         """A copy of a buffer's elements."""
-        return TypedStorage._of(sources.frombuffer(buffer, dtype=self.dtype, count=count, offset=offset).clone())
+        held = _in_order(buffer, byte_order, count, offset, self.dtype)
+        shape = (len(held) // self.dtype.itemsize,)
+        return TypedStorage._of(create.frombytes(bytes(held), self.dtype, shape, devices.device("cpu")))
 
     def __repr__(self) -> str:
         return f"<class 'torch.{self.name}'>"

@@ -298,3 +298,28 @@ def masked_tensors(torch, x, say):
             call()
         except (TypeError, ValueError) as error:
             say(error)
+
+
+@program
+def storages_of_either_byte_order(torch, x, say):
+    held = bytearray([64, 73, 15, 219])
+    for name, order in (("Short", "big"), ("Short", "little"), ("Float", "big"), ("Bool", "big"), ("Byte", "native")):
+        say(getattr(torch, f"{name}Storage").from_buffer(held, order).tolist())
+    say(torch.UntypedStorage.from_buffer(held, "big", dtype=torch.int16).tolist())
+    for call in (
+        lambda: torch.ShortStorage.from_buffer(held, "other"), lambda: torch.ShortStorage.from_buffer(held, "big", 3),
+        lambda: torch.ShortStorage.from_buffer(held[:3], "big"), lambda: torch.FloatStorage(3).resizable(),
+        lambda: torch.tensor(torch.ones(3).storage(), dtype=torch.float64),
+        lambda: torch.UntypedStorage(3, device="meta")[0], lambda: torch.TypedStorage(0, device="meta")[0],
+        lambda: torch.empty(1).resize_(2**61), lambda: x(3).index_fill(0, torch.tensor([0]), 1j),
+        lambda: x(4).topk(4, True), lambda: torch.tensor_split(x(3), torch.tensor([]), 0),
+        lambda: torch.tensor_split(torch.zeros(()), 1, 0), lambda: x(3).diff(prepend=x(1, 1)),
+        lambda: torch.tensor([1 + 1j, 2]).scatter_reduce(0, torch.tensor([0, 0]), torch.tensor([1j, 2]), "amax"),
+    ):  # fmt: skip
+        try:
+            say(call())
+        except (RuntimeError, TypeError, ValueError) as error:
+            say(error)
+    say(torch.tensor([1 + 1j, 2]).scatter_reduce(0, torch.tensor([0, 0]), torch.tensor([1 + 1j, 2]), "mean"))
+    say(torch.gradient(x(4), spacing=2j), torch.combinations(x(2), 0))
+    say(torch.isclose(x(2), x(2), torch.tensor(1), torch.tensor(1)))

@@ -36,6 +36,10 @@ def _of_layouts(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
                 raise NotImplementedError(f"masked {name} expects explicit mask for sparse_coo tensor input")
             mask = input._like(create.ones_like(input._values()).to(dtypes.bool_))
         result = function(input.to_dense(), *args, mask=None if mask is None else mask.to_dense(), **options)
+        if name in _REDUCTIONS and mask is not None:  # What nothing was chosen for is not in the result.
+            result = result.masked_fill(
+                _output_mask(call, input, *args, mask=mask, **options).to_dense().logical_not(), 0
+            )
         return to_sparse(result, layout=input.layout)
 
     return call
