@@ -128,9 +128,10 @@ class GatherScatterMethods(index.Subscripts, ReshapingMethods):
         return apply(index_writes.index_reduce, self, dim, index, source, reduce, include_self=include_self)
 
     @aliased
-    def index_fill(self, dim: int, index: Tensor, value: Operand | complex) -> Tensor:
+    def index_fill(self, dim: int, index: Tensor, value: Operand) -> Tensor:
         """A copy in which out[index[i]] = value along an axis. Raises RuntimeError for a complex value."""
-        if isinstance(value, complex) and not self.is_complex():
+        number: object = value
+        if isinstance(number, complex) and not self.is_complex():
             raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
         return apply(index_writes.index_fill, self, dim, index, value)
 
