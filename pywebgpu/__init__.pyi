@@ -328,6 +328,7 @@ from pywebgpu.torch_api import random as random
 from pywebgpu.torch_api import serialization as serialization
 from pywebgpu.torch_api import webgpu as webgpu
 from pywebgpu.torch_api._check import _assert_async as _assert_async
+from pywebgpu.torch_api._check import _assert_tensor_metadata as _assert_tensor_metadata
 from pywebgpu.torch_api._check import _check as _check
 from pywebgpu.torch_api._check import _check_index as _check_index
 from pywebgpu.torch_api._check import _check_is_size as _check_is_size

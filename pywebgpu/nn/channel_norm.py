@@ -113,7 +113,7 @@ class _NormBase(Module):
     def _load_from_state_dict(
         self, state_dict: dict[str, Any], prefix: str, local_metadata: dict[str, Any], *rest: Any
     ) -> None:
-        if local_metadata.get("version", 2) < 2 and self.num_batches_tracked is not None:
+        if (local_metadata.get("version") or 0) < 2 and self.num_batches_tracked is not None:
             state_dict.setdefault(prefix + "num_batches_tracked", create.tensor(0, dtype=dtypes.int64))
         super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
 

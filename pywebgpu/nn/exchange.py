@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,8 @@ def replace(module: Any, name: str, parameter: Parameter, fn: Callable[[Tensor],
 
 def load(key: str, own: Tensor, value: Tensor, assign: bool, errors: list[str]) -> None:
     """Exchanges a module's tensor with what it loads."""
+    if own.is_meta and not value.is_meta and not assign:
+        warnings.warn(import_module("pywebgpu.devices.meta").NO_OP.format(key), stacklevel=3)
     try:
         with grad_mode.no_grad():
             loaded = own.module_load(value, assign)
@@ -48,6 +51,16 @@ def load(key: str, own: Tensor, value: Tensor, assign: bool, errors: list[str]) 
             f'While swapping the parameter named "{key}", whose dimensions in the model are {own.shape} and whose '
             f"dimensions in the checkpoint are {value.shape}, an exception occurred : {error.args}."
         )
+
+
+def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:
+    """Takes a prefix off the keys of a state dict and of its metadata, in place."""
+    for table in (state_dict, getattr(state_dict, "_metadata", None) or {}):
+        for key in list(table):
+            if key.startswith(prefix):
+                table[key.removeprefix(prefix)] = table.pop(key)
+            elif table is not state_dict and key == prefix.removesuffix("."):  # What wrapped the module had a name.
+                table[""] = table.pop(key)
 
 
 def _swap(first: Tensor, second: Tensor) -> None:

@@ -25,9 +25,10 @@ class UninitializedTensorMixin(Tensor):
     __torch_function__ = staticmethod(dispatch.disabled)
     cls_to_become: type[Any]
 
-    def materialize(self, shape: Sequence[int], device: DeviceLike = None, dtype: DType | None = None) -> None:
+    def materialize(self, shape: int | Sequence[int], device: DeviceLike = None, dtype: DType | None = None) -> None:
         """Gives it a shape, and any values."""
-        storage = create.empty(tuple(shape), device=device or self.device, dtype=dtype or self.dtype)
+        sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+        storage = create.empty(sizes, device=device or self.device, dtype=dtype or self.dtype)
         self.__class__ = self.cls_to_become
         self.data = storage
 
@@ -37,6 +38,12 @@ class UninitializedTensorMixin(Tensor):
             "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in "
             "`load_state_dict` when trying to load an uninitialized parameter into an initialized one. Call `forward` "
             "to initialize the parameters before accessing their attributes."
+        )
+
+    def share_memory_(self) -> NoReturn:
+        raise RuntimeError(
+            "Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize the parameters "
+            "before calling `module.share_memory()`."
         )
 
     def __repr__(self) -> str:
@@ -162,7 +169,7 @@ class _Lazy(LazyModuleMixin):
         if self._is_made and not self.has_uninitialized_params() and getattr(self, self._size):
             super().reset_parameters()  # type: ignore[misc]
 
-    def initialize_parameters(self, input: Tensor) -> None:
+    def initialize_parameters(self, input: Tensor, *args: Any, **kwargs: Any) -> None:
         if not self.has_uninitialized_params():
             return
         count = self._count(input)

@@ -214,7 +214,7 @@ class Module(StateDict):
 
     def share_memory(self) -> Self:
         """Accepted for programs that name it: tensors are not shared between processes."""
-        return self
+        return self._apply(lambda tensor: tensor.share_memory_())
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Calls of this module become captured steps; see pywebgpu.compile, which takes the same options."""

@@ -92,6 +92,10 @@ class RNNBase(Module):
     def all_weights(self) -> list[list[Parameter]]:
         return [[getattr(self, name) for name in names] for names in self._all_weights]
 
+    @property
+    def _flat_weights(self) -> list[Parameter]:
+        return [parameter for parameters in self.all_weights for parameter in parameters]
+
     def reset_parameters(self) -> None:
         """Draws all from the interval of 1 / sqrt(hidden_size) around 0."""
         bound = 1 / sqrt(self.hidden_size)

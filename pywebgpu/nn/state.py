@@ -166,9 +166,9 @@ class StateDict(ModuleTree):
         self._load_from_state_dict(state, prefix, own, True, missing, unexpected, errors)
         for name, module in self._modules.items():
             if module is not None:
-                module._load_state_below(
-                    state, f"{prefix}{name}.", metadata, strict, assign, missing, unexpected, errors
-                )
+                below = f"{prefix}{name}."
+                part = {key: value for key, value in state.items() if key.startswith(below)}
+                module._load_state_below(part, below, metadata, strict, assign, missing, unexpected, errors)
         for hook in self._hooks_of_kind("_load_state_dict_post_hooks"):
             hook(self, _IncompatibleKeys(missing, unexpected))
 
@@ -213,9 +213,12 @@ class StateDict(ModuleTree):
                 f"checkpoint but received {type(value)}"
             )
             return
-        if own.ndim == 0 and tuple(value.shape) == (1,):
+        is_lazy = hasattr(own, "materialize")
+        if is_lazy and hasattr(value, "materialize"):
+            return  # Neither has a shape yet.
+        if not is_lazy and own.ndim == 0 and tuple(value.shape) == (1,):
             value = value.reshape(())  # Old checkpoints hold single numbers so.
-        if value.shape != own.shape:
+        if not is_lazy and value.shape != own.shape:
             errors.append(
                 f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, the shape in "
                 f"current model is {own.shape}."

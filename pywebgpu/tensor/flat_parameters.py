@@ -35,12 +35,12 @@ def _spec(storage: Storage) -> Spec:
 
 
 def may_move(tensor: Tensor) -> bool:
-    """Whether the tensor's storage may become a part: it is all of it, has elements, no history goes through it, and no
-    compiled step writes to it alone."""
+    """Whether the tensor's storage may become a part: it is all of it, has elements, no history goes through it, no
+    compiled step writes to it alone, and no class of the program computes it."""
     if tensor._path and not layout.is_whole(tensor._path):
         return False
     storage = tensor._storage
-    if storage in apart or storage.is_shared:
+    if storage in apart or storage.is_shared or hasattr(type(tensor), "__torch_dispatch__"):
         return False
     return storage.whole is not None or not (storage.node.requires or 0 in storage.node.spec.shape)
 

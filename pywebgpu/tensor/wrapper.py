@@ -15,13 +15,14 @@ from math import prod
 from typing import Any
 
 from pywebgpu import devices
-from pywebgpu.autodiff import grad_mode
+from pywebgpu.autodiff import batching, grad_mode
 from pywebgpu.devices.base import Buffer, Device
 from pywebgpu.devices.meta import MetaDevice
 from pywebgpu.dtypes import DType
 from pywebgpu.ir import composite
 from pywebgpu.ir.graph import DATA, NO_ATTRS, OUTPUT, Composite, Custom, Fused, FusedNode, Node, Spec, thread_state
 from pywebgpu.ops import pointwise
+from pywebgpu.runtime import state as runtime
 from pywebgpu.runtime.storage import Storage
 from pywebgpu.tensor import dispatch, view
 from pywebgpu.tensor.base import TensorBase
@@ -64,6 +65,13 @@ class WrapperDevice(MetaDevice):
     def __init__(self, name: str) -> None:
         super().__init__()
         self.name, self.is_host = name, name == "cpu"
+
+    def upload(self, data: Any, spec: Spec) -> Buffer:
+        """What Python gives has memory: it goes to the device of the name."""
+        return devices.open_device(self.name).upload(data, spec)
+
+    def zeros(self, spec: Spec) -> Buffer:
+        return devices.open_device(self.name).zeros(spec)
 
 
 class Held(Buffer):
@@ -181,7 +189,10 @@ def _views(self: TensorBase, steps: view.Path) -> Any:
 def _assign(self: Any, node: Node) -> Any:
     device = self._storage.device
     if type(device) is not WrapperDevice:
-        return _before["_assign"](self, node)
+        reads = _wrapped(node) if device.has_values else None
+        if reads is None:
+            return _before["_assign"](self, node)
+        device = reads
     self._check_writable(node)
     value = computed(node, device)
     return self if value is self else self.copy_(value)
@@ -219,6 +230,8 @@ def asked(name: Any, function: Callable[..., Any], args: tuple[Any, ...], option
     own = dispatch.state.operator_modes
     if not (wrappers or own):
         return function(*args, **options)
+    if wrappers and runtime.default.local.queues[wrappers[0]._storage.device].stand_ins:
+        raise batching.NoBatchError("vmap: a class computes operators, which needs values")
     called = _operator(name, args)
     if called is None:
         if wrappers and getattr(name, "__name__", "") == "tolist":
@@ -344,6 +357,8 @@ def _shape_of(tensor: Any) -> Any:
 
 def computed(node: Node, device: Device) -> Any:
     """A tensor of a node that reads wrappers: made by calls of functions, which ask their classes."""
+    if runtime.default.local.queues[device].stand_ins:
+        raise batching.NoBatchError("vmap: a class computes operators, which needs values")
     tensors: dict[Node, Any] = {}
     read: dict[Node, tuple[Node, ...]] = {}  # What a fused op is tensors of is new each time.
     with grad_mode.no_grad():
@@ -430,6 +445,17 @@ def _product(node: Node, x: Any, axes: Any) -> Any:
     return x
 
 
+def _packed(node: Node, *parts: Any, starts: Any, size: int, **attrs: Any) -> Any:
+    flat, end = [], 0
+    for part, start in zip((*parts, None), (*starts, size), strict=True):
+        if start > end:
+            flat.append(parts[0].new_zeros((start - end,)))
+        if part is not None:
+            flat.append(part.flatten())
+            end = start + part.numel()
+    return import_module("pywebgpu").cat(flat)
+
+
 _RULES: dict[str, Callable[..., Any]] = {
     "alias": lambda node, x: x,
     "copy": lambda node, x: x.clone(),
@@ -448,6 +474,6 @@ _RULES: dict[str, Callable[..., Any]] = {
     "take": lambda node, x, index: x.index_select(0, index),
     "scatter": _scattered,
     "cat": lambda node, *parts, axis: import_module("pywebgpu").cat(list(parts), axis),
-    "pack": lambda node, *parts, **attrs: import_module("pywebgpu").cat([part.flatten() for part in parts]),
+    "pack": _packed,
     "piece": lambda node, x, start, shape: x.flatten()[start : start + prod(shape)].view(shape),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from pywebgpu import devices
 from pywebgpu.tensor.tensor import Tensor
 
 Message = Callable[[], object] | None
@@ -68,6 +69,22 @@ def _check_tensor_all_with(error_type: type[BaseException], cond: Any, message: 
 def _check_tensor_all(cond: Any, message: Message = None) -> None:
     """Raises RuntimeError."""
     _check_tensor_all_with(RuntimeError, cond, message)
+
+
+def _assert_tensor_metadata(
+    a: Tensor, size: Any = None, stride: Any = None, dtype: Any = None, *, device: Any = None, layout: Any = None
+) -> None:
+    """Raises RuntimeError where a tensor differs from what is said of it; None says nothing."""
+    claims: dict[str, tuple[Any, Any, Any]] = {
+        "size": (a.shape, size, tuple),
+        "stride": (a.stride(), stride, tuple),
+        "dtype": (a.dtype, dtype, None),
+        "device": (a.device, device, devices.device),
+        "layout": (a.layout, layout, None),
+    }
+    for name, (fact, claim, kind) in claims.items():
+        if claim is not None and fact != (claim if kind is None else kind(claim)):
+            raise RuntimeError(f"Tensor {name} mismatch! Expected: {claim}, Got: {fact}")
 
 
 def _assert_async(input: Tensor, assert_msg: str = "") -> None:

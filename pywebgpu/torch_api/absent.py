@@ -297,6 +297,7 @@ ELSEWHERE = (
     ("nn.functional", "tensor.tensor", "Tensor"),
     ("nn.init", "nn.older_init", "constant dirac eye kaiming_normal kaiming_uniform normal orthogonal sparse"),
     ("nn.init", "nn.older_init", "uniform xavier_normal xavier_uniform"),
+    ("nn.modules.utils", "nn.exchange", "consume_prefix_in_state_dict_if_present"),
     ("nn.parameter", "nn.lazy_layers", "UninitializedBuffer UninitializedParameter UninitializedTensorMixin is_lazy"),
     ("utils.data", "utils.data.datapipes", "DFIterDataPipe DataChunk IterDataPipe MapDataPipe functional_datapipe"),
     ("utils", "utils.swapping", "set_module swap_tensors"),

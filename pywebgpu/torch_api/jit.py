@@ -56,7 +56,13 @@ TopLevelTracedModule = ScriptModule
 
 
 def script(obj: Any, optimize: object = None, _frames_up: int = 0, _rcb: object = None, **options: Any) -> Any:
-    """The function, class or module itself."""
+    """The function, class or module itself. Raises RuntimeError of a module with parameters that have no shape yet."""
+    tensors = (*obj.named_parameters(), *obj.named_buffers()) if builtins.isinstance(obj, Module) else ()
+    for name, tensor in tensors:
+        if hasattr(tensor, "materialize"):
+            raise RuntimeError(
+                f"'{type(obj).__name__}' has uninitialized parameters {name}. Did you forget to run a forward pass?"
+            )
     return obj
 
 

@@ -74,8 +74,8 @@ _HOMES = {
         renorm svd unravel_index vander
     """,
     "pywebgpu.torch_api._check": """
-        _assert_async _check _check_index _check_is_size _check_not_implemented _check_tensor_all
-        _check_tensor_all_with _check_type _check_value _check_with
+        _assert_async _assert_tensor_metadata _check _check_index _check_is_size _check_not_implemented
+        _check_tensor_all _check_tensor_all_with _check_type _check_value _check_with
     """,
     "pywebgpu.utils.dlpack": "from_dlpack to_dlpack",
 }

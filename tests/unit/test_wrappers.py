@@ -55,6 +55,17 @@ def _gradients(torch: Any) -> list[Any]:
     return [value.inner for value in (first, second, mixed)]
 
 
+def _training(torch: Any) -> list[Any]:
+    kind, _ = _recording(torch)
+    weights = [torch.nn.Parameter(kind(torch.arange(1.0, n))) for n in (4, 2, 3)]
+    optimizer = torch.optim.SGD(weights, lr=0.1, momentum=0.9)
+    for _ in range(3):
+        optimizer.zero_grad()
+        sum((weight * weight).sum() for weight in weights).backward()
+        optimizer.step()
+    return [value.inner for weight in weights for value in (weight, weight.grad)]
+
+
 def _parameters(torch: Any) -> list[Any]:
     kind, _ = _recording(torch)
     copy = importlib.import_module("copy")
@@ -88,7 +99,7 @@ def _modes(torch: Any) -> list[Any]:
     return [names, y, python_dispatch._get_current_dispatch_mode()]
 
 
-@pytest.mark.parametrize("program", [_operators, _gradients, _parameters, _modes])
+@pytest.mark.parametrize("program", [_operators, _gradients, _training, _parameters, _modes])
 def test_a_program_with_rules_for_operators_says_what_it_says_under_pytorch(program: Any) -> None:
     with pywebgpu.device("cpu"):
         assert _plain(program(pywebgpu)) == _plain(program(theirs))

@@ -45,7 +45,8 @@ class Outcome(unittest.TestResult):
         self.addSuccess(test)
 
     def addUnexpectedSuccess(self, test: unittest.TestCase) -> None:
-        self.state = {"status": "failed", "type": "UnexpectedSuccess", "message": "", "frames": []}
+        """Of a test that PyTorch itself fails, as the file says."""
+        self.addSuccess(test)
 
     def addSkip(self, test: unittest.TestCase, reason: str) -> None:
         self.state = self.state or {"status": "skipped", "message": reason}

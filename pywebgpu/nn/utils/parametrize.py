@@ -138,7 +138,7 @@ def register_parametrization(
             if hasattr(parametrization, "right_inverse"):
                 with contextlib.suppress(NotImplementedError):
                     back = parametrization.right_inverse(computed)
-                    _require(back, "parametrization.right_inverse", shape=before.shape, dtype=before.dtype)
+                    _require_inverse(back, tensor_name, shape=before.shape, dtype=before.dtype)
         module.parametrizations[tensor_name].append(parametrization)
         module.parametrizations[tensor_name].unsafe |= unsafe
     elif tensor_name in module._buffers or tensor_name in module._parameters:
@@ -261,6 +261,18 @@ def _require(value: object, what: str, *, shape: object, dtype: object) -> None:
             raise ValueError(
                 f"Registering a parametrization may not change the {name} of the tensor, unless `unsafe` flag is "
                 f"enabled.\nunparametrized {name}: {wanted}\n{what} {name}: {actual}"
+            )
+
+
+def _require_inverse(value: object, tensor_name: str, *, shape: object, dtype: object) -> None:
+    if not isinstance(value, Tensor):
+        raise ValueError(f"parametrization.right_inverse must return a tensor. Got: {type(value).__name__}")
+    for name, wanted, actual in (("dtype", dtype, value.dtype), ("shape", shape, value.shape)):
+        if wanted != actual:
+            raise ValueError(
+                f"The tensor returned by parametrization.right_inverse must have the same {name} as "
+                f"module.{tensor_name}, unless the `unsafe` flag is enabled.\nmodule.{tensor_name}.{name}: {wanted}\n"
+                f"returned {name}: {actual}"
             )
 
 

@@ -51,6 +51,9 @@ class BasePruningMethod(Computed):
                 f"{importance_scores.shape} vs {original.shape}"
             )
         scores = original if importance_scores is None else importance_scores
+        hooks = module._forward_pre_hooks
+        for key in [key for key, (hook, _) in hooks.items() if hook is before]:
+            del hooks[key]
         if isinstance(before, BasePruningMethod):
             container = before if isinstance(before, PruningContainer) else PruningContainer(before)
             container.add_pruning_method(method)
@@ -64,7 +67,11 @@ class BasePruningMethod(Computed):
             module.register_parameter(f"{name}_orig", original)
         module.register_buffer(f"{name}_mask", mask)
         known[name] = method
+        module.register_forward_pre_hook(method)
         return method
+
+    def __call__(self, module: ModuleTree, inputs: object) -> None:
+        """The hook before each forward pass, by which programs find it: the weight is computed when read."""
 
     def prune(self, t: Tensor, default_mask: Tensor | None = None, importance_scores: Tensor | None = None) -> Tensor:
         """The pruned tensor, of one that belongs to no module."""
@@ -81,6 +88,9 @@ class BasePruningMethod(Computed):
         with grad_mode.no_grad():
             weight = self.apply_mask(module)
         original: Any = module._parameters.pop(f"{name}_orig")
+        hooks = module._forward_pre_hooks
+        for key in [key for key, (hook, _) in hooks.items() if hook is own[name]]:
+            del hooks[key]
         del own[name], module._buffers[f"{name}_mask"]
         original.data = weight.detach()
         setattr(module, name, original)
@@ -143,20 +153,35 @@ class Identity(BasePruningMethod):
         return default_mask
 
 
+def _validate_pruning_amount_init(amount: float) -> None:
+    """Raises TypeError for what is no number, ValueError for one that is neither a share in [0, 1] nor a count."""
+    if not isinstance(amount, int | float):
+        raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
+    if amount < 0 or (not isinstance(amount, int) and amount > 1.0):
+        raise ValueError(f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer")
+
+
+def _validate_pruning_amount(amount: float, tensor_size: int) -> None:
+    """Raises ValueError for a count above the number of elements."""
+    if isinstance(amount, int) and amount > tensor_size:
+        raise ValueError(f"amount={amount} should be smaller than the number of parameters to prune={tensor_size}")
+
+
+def _compute_nparams_toprune(amount: float, tensor_size: int) -> int:
+    """A count, or a share of the elements, as a count."""
+    return amount if isinstance(amount, int) else round(amount * tensor_size)
+
+
 class _Amount(BasePruningMethod):
     """A number of elements or channels, or a share of them in [0, 1]."""
 
     def __init__(self, amount: float, dim: int = -1) -> None:
-        if not isinstance(amount, int | float):
-            raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
-        if amount < 0 or (not isinstance(amount, int) and amount > 1.0):
-            raise ValueError(f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer")
+        _validate_pruning_amount_init(amount)
         self.amount, self.dim = amount, dim
 
     def _count(self, size: int) -> int:
-        count = self.amount if isinstance(self.amount, int) else round(self.amount * size)
-        if count > size:
-            raise ValueError(f"amount={count} should be smaller than the number of parameters to prune={size}")
+        count = _compute_nparams_toprune(self.amount, size)
+        _validate_pruning_amount(count, size)
         return count
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:

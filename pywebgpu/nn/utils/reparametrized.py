@@ -143,6 +143,11 @@ def _taken(module: Module, norm: WeightNorm | SpectralNorm) -> Parameter:
     weight = module._parameters[norm.name]
     if weight is None:
         raise ValueError(f"`{type(norm).__name__}` cannot be applied as parameter `{norm.name}` is None")
+    if hasattr(weight, "materialize"):
+        raise ValueError(
+            f"The module passed to `{type(norm).__name__}` can't have uninitialized parameters. Make sure to run the "
+            "dummy forward before applying a norm of its weight"
+        )
     delattr(module, norm.name)
     return weight
 
