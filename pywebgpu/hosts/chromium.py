@@ -103,7 +103,7 @@ class ChromiumError(PywebgpuError, RuntimeError):
 class Pages(site.Site):
     """An empty page, an archive of the library and of files, and Pyodide."""
 
-    def __init__(self, files: Mapping[str, bytes], whole: Mapping[str, bytes] | None = None) -> None:
+    def __init__(self, files: Mapping[str, bytes], everything: Mapping[str, bytes] | None = None) -> None:
         """files: by their names beside the library. whole: by their whole paths. Raises ChromiumError, SiteError."""
         try:
             modules = installation.find_modules(("pyodide",)).path
@@ -113,7 +113,7 @@ class Pages(site.Site):
         self._own = {
             "": site.File(b"<!doctype html><title>pywebgpu</title>", "text/html", '"page"'),
             "files.zip": site.File(_archive(files), "application/zip", '"files"'),
-            "folder.zip": site.File(_packed(whole or {}), "application/zip", '"folder"'),
+            "folder.zip": site.File(_packed(everything or {}), "application/zip", '"folder"'),
             "favicon.ico": site.File(b"", "image/x-icon", '"icon"'),
         }
 
@@ -210,7 +210,7 @@ def why_missing() -> str:
 def _executable(playwright: Playwright) -> str:
     own = playwright.chromium.executable_path
     candidates = [os.environ.get("PYWEBGPU_CHROMIUM"), own, *map(installation.on_path, NAMES)]
-    path: str | None = next((found for found in candidates if found and Path(found).exists()), None)
+    path: str | None = next((candidate for candidate in candidates if candidate and Path(candidate).exists()), None)
     if path is None:
         raise ChromiumError("no Chromium; install one: apt-get install chromium, or playwright install chromium")
     return path
@@ -219,14 +219,14 @@ def _executable(playwright: Playwright) -> str:
 def _arguments(*, software: bool) -> list[str]:
     sees_gpu = sys.platform != "linux" or any(glob.glob(pattern) for pattern in GPU_NODES)
     adapter = HARDWARE if sees_gpu and not software and sys.platform == "linux" else ()
-    found = [
+    arguments = [
         "--enable-unsafe-webgpu",
         *MEMORY,
         *(adapter if sees_gpu and not software else SOFTWARE),
     ]
     is_root = hasattr(os, "geteuid") and os.geteuid() == 0
-    found += ["--no-first-run", *(f"--disable-{name}" for name in SILENCED)]
-    return [*found, "--no-sandbox"] if is_root else found
+    arguments += ["--no-first-run", *(f"--disable-{name}" for name in SILENCED)]
+    return [*arguments, "--no-sandbox"] if is_root else arguments
 
 
 @contextmanager
@@ -252,8 +252,8 @@ def run(
     """
     with served(Pages(files or {})) as address, launched(software=software) as browser:
         page = start_python(browser, address)
-        found = page.evaluate(SCRIPT, {"command": list(command), "wanted": wanted})
-    return int(found["status"]), b64decode(found["data"])
+        result = page.evaluate(SCRIPT, {"command": list(command), "wanted": wanted})
+    return int(result["status"]), b64decode(result["data"])
 
 
 def start_python(browser: Browser, address: str) -> Page:

@@ -72,11 +72,11 @@ def _device(family: str) -> NullDevice:
 
 def _kernels(device: NullDevice) -> list[dict[str, Any]]:
     """Each text once, as the bridge takes them."""
-    found: dict[tuple[str, str], dict[str, Any]] = {}
+    kernels: dict[tuple[str, str], dict[str, Any]] = {}
     for program in device.loaded:
         for kernel in wire.as_data(program)["kernels"]:
-            found.setdefault((kernel["bindings"], kernel["wgsl"]), {n: x for n, x in kernel.items() if n != "grid"})
-    return list(found.values())
+            kernels.setdefault((kernel["bindings"], kernel["wgsl"]), {n: x for n, x in kernel.items() if n != "grid"})
+    return list(kernels.values())
 
 
 if __name__ == "__main__":

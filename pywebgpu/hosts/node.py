@@ -46,10 +46,10 @@ def main(arguments: Sequence[str]) -> int:
 
 def _split(arguments: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
     """What is for this command, and from the script on what is not."""
-    at = 0
-    while at < len(arguments) and arguments[at].startswith("-") and arguments[at] not in ("-m", "-c"):
-        at += 2 if arguments[at] == "--with" else 1
-    return arguments[:at], arguments[at:]
+    index = 0
+    while index < len(arguments) and arguments[index].startswith("-") and arguments[index] not in ("-m", "-c"):
+        index += 2 if arguments[index] == "--with" else 1
+    return arguments[:index], arguments[index:]
 
 
 def run(command: Sequence[str], *, packages: Sequence[str] = (), **options: Any) -> int:

@@ -37,7 +37,7 @@ def keep(name: str, version: str, make: Callable[[], bytes]) -> None:
         content = make()
         file.parent.mkdir(parents=True, exist_ok=True)
         atomic.write(file, content)
-        files = sorted(file.parent.iterdir(), key=lambda one: one.stat().st_mtime)
+        files = sorted(file.parent.iterdir(), key=lambda path: path.stat().st_mtime)
         for old in files[:-MOST]:
             old.unlink(missing_ok=True)
     except InstallationError:

@@ -194,8 +194,8 @@ class Session:
                 status, words = self._child.wait(), "".join(self._said).strip()
                 raise HostError(f"its process ended with status {status}\n{words}")
             if line.startswith(MARK):
-                found: dict[str, Any] = json.loads(line.removeprefix(MARK))
-                return found
+                reply: dict[str, Any] = json.loads(line.removeprefix(MARK))
+                return reply
             self._said.append(line)
 
 

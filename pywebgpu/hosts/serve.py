@@ -231,46 +231,46 @@ class Handler(BaseHTTPRequestHandler):
 
     def _get(self) -> None:
         try:
-            found = self.pages.file(unquote(urlsplit(self.path).path).lstrip("/"))
+            file = self.pages.file(unquote(urlsplit(self.path).path).lstrip("/"))
         except (site.SiteError, ValueError) as error:  # A ValueError of urlsplit.
             self._answer(HTTPStatus.NOT_FOUND, f"{error}\n".encode(), {"Content-Type": "text/plain; charset=utf-8"})
             return
-        if found is None:
+        if file is None:
             self._answer(HTTPStatus.NOT_FOUND, b"not found\n", {"Content-Type": "text/plain; charset=utf-8"})
-        elif found.redirect:
-            self._answer(HTTPStatus.FOUND, b"", {"Location": found.redirect})
+        elif file.redirect:
+            self._answer(HTTPStatus.FOUND, b"", {"Location": file.redirect})
         else:
-            self._send(found)
+            self._send(file)
 
-    def _send(self, found: site.File) -> None:
-        is_text = found.kind.startswith(site.TEXTS)
+    def _send(self, file: site.File) -> None:
+        is_text = file.kind.startswith(site.TEXTS)
         headers = {
             "Accept-Ranges": "bytes",
-            "Cache-Control": found.cache,
-            "Content-Type": f"{found.kind}; charset=utf-8" if is_text else found.kind,
-            "ETag": found.tag,
+            "Cache-Control": file.cache,
+            "Content-Type": f"{file.kind}; charset=utf-8" if is_text else file.kind,
+            "ETag": file.tag,
             "Vary": "Accept-Encoding",
         }
-        packed_tag = found.tag.removesuffix('"') + '-gzip"'  # What is packed has other bytes: no range continues it.
-        length, part = len(found.body), self._range(found)
-        if self.headers.get("If-None-Match") in (found.tag, packed_tag):
+        packed_tag = file.tag.removesuffix('"') + '-gzip"'  # What is packed has other bytes: no range continues it.
+        length, part = len(file.body), self._range(file)
+        if self.headers.get("If-None-Match") in (file.tag, packed_tag):
             self._answer(HTTPStatus.NOT_MODIFIED, None, headers)
         elif part:
             headers["Content-Range"] = f"bytes {part.start}-{part.stop - 1}/{length}"
-            self._answer(HTTPStatus.PARTIAL_CONTENT, found.body[part.start : part.stop], headers)
+            self._answer(HTTPStatus.PARTIAL_CONTENT, file.body[part.start : part.stop], headers)
         elif part is not None:
             self._answer(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, b"", {"Content-Range": f"bytes */{length}"})
-        elif found.packed and "gzip" in self.headers.get("Accept-Encoding", ""):
-            self._answer(HTTPStatus.OK, found.packed, headers | {"Content-Encoding": "gzip", "ETag": packed_tag})
+        elif file.packed and "gzip" in self.headers.get("Accept-Encoding", ""):
+            self._answer(HTTPStatus.OK, file.packed, headers | {"Content-Encoding": "gzip", "ETag": packed_tag})
         else:
-            self._answer(HTTPStatus.OK, found.body, headers)
+            self._answer(HTTPStatus.OK, file.body, headers)
 
-    def _range(self, found: site.File) -> range | None:
+    def _range(self, content: site.File) -> range | None:
         """The bytes that are asked for, none where the file is shorter; None where the whole is the answer."""
         asked = RANGE.fullmatch(self.headers.get("Range", "").strip())
-        if asked is None or self.command != "GET" or self.headers.get("If-Range", found.tag) != found.tag:
+        if asked is None or self.command != "GET" or self.headers.get("If-Range", content.tag) != content.tag:
             return None
-        first, last, length = *asked.groups(), len(found.body)
+        first, last, length = *asked.groups(), len(content.body)
         if not first:
             return range(max(0, length - int(last)), length) if last else None
         if last and int(last) < int(first):

@@ -143,8 +143,8 @@ class Site:
             return _file(self._gallery(), address, pack=True)
         if address.startswith("gallery/"):
             name, folder = address.removeprefix("gallery/"), self.folders.gallery
-            found = self._read(folder, name, "no-cache", pack=True, also=".py")
-            return found or self._read(folder / "examples", name, "no-cache", pack=True, also=".py")
+            demo = self._read(folder, name, "no-cache", pack=True, also=".py")
+            return demo or self._read(folder / "examples", name, "no-cache", pack=True, also=".py")
         if address.startswith("modules/"):
             return self._module(address.removeprefix("modules/"))
         if address.startswith("kept/"):
@@ -156,10 +156,10 @@ class Site:
     def _make(self, address: str) -> File:
         changed = max(path.stat().st_mtime for path in self._sources())
         with self._lock:
-            made = self._made.get(address)
-            if made is None or made[0] != changed:
-                self._made[address] = made = (changed, _file(self._makers[address](), address, pack=True))
-        return made[1]
+            kept = self._made.get(address)
+            if kept is None or kept[0] != changed:
+                self._made[address] = kept = (changed, _file(self._makers[address](), address, pack=True))
+        return kept[1]
 
     def _kept(self, address: str) -> File | None:
         """What is made here, at an address that never means anything else."""
@@ -231,9 +231,9 @@ class Site:
 
     def _snapshot(self, name: str, modules: Path) -> bytes:
         """Of a Python that has imported all that training imports of the library, and a script of web/."""
-        library = sorted(one for one in self._members("training.py") if one.startswith("pywebgpu/"))
-        files = [one for one in library if one.endswith(".py") and not _is_in(page_files.LATER, one)]
-        names = [one.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for one in files]
+        library = sorted(member for member in self._members("training.py") if member.startswith("pywebgpu/"))
+        files = [member for member in library if member.endswith(".py") and not _is_in(page_files.LATER, member)]
+        names = [member.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for member in files]
         archive = self._make(f"{name}.xz").body
         source = snapshot.Source(
             modules / "pyodide", self.folders.web / "parts.py", archive, self._make("rest.xz").body, (*names, name)
@@ -243,8 +243,8 @@ class Site:
     def _workloads(self) -> dict[str, bytes]:
         """What is measured, without what measures it natively."""
         names = ("gpt.py", "vision.py", "workloads.py")
-        found = {f"pywebgpu/bench/{name}": (PACKAGE / "bench" / name).read_bytes() for name in names}
-        return found | {"pywebgpu/bench/__init__.py": b""}
+        contents = {f"pywebgpu/bench/{name}": (PACKAGE / "bench" / name).read_bytes() for name in names}
+        return contents | {"pywebgpu/bench/__init__.py": b""}
 
     def _documentation(self) -> bytes:
         """Pyodide's standard library lacks the text; that of this Python has it."""
@@ -259,9 +259,9 @@ class Site:
     def _training(self, *, later: bool) -> dict[str, bytes]:
         """What training is made of, or the rest of the library; without comments, docstrings and types."""
         own = {f"pywebgpu/js_bridge/{name}" for name in BRIDGE}  # The worker has these as modules of its own.
-        found = {name: content for name, content in self._files("training.py").items() if name not in own}
-        rest = {name for name in found if _is_in(page_files.LATER, name)}
-        return {name: stripping.bare(name, content) for name, content in found.items() if (name in rest) == later}
+        members = {name: content for name, content in self._files("training.py").items() if name not in own}
+        rest = {name for name in members if _is_in(page_files.LATER, name)}
+        return {name: stripping.bare(name, content) for name, content in members.items() if (name in rest) == later}
 
     def _files(self, script: str) -> dict[str, bytes]:
         """The library, the demo and one script of web/, by their names in an archive."""

@@ -152,7 +152,7 @@ def _without_type_imports(lines: list[str]) -> list[str]:
         elif isinstance(node, ast.Constant):
             used.add(str(node.value))  # as in __all__
     for node in imports:
-        names = [one.name for one in node.names if one.name in used]
+        names = [alias.name for alias in node.names if alias.name in used]
         first, last = node.lineno - 1, node.end_lineno or node.lineno
         lines[first:last] = ["\n"] * (last - first)
         if names:
@@ -162,25 +162,29 @@ def _without_type_imports(lines: list[str]) -> list[str]:
 
 def _imports_types(node: ast.stmt) -> TypeGuard[ast.ImportFrom]:
     """Whether all that it imports are classes, by their own names."""
-    return isinstance(node, ast.ImportFrom) and all(one.asname is None and one.name[0].isupper() for one in node.names)
+    return isinstance(node, ast.ImportFrom) and all(
+        alias.asname is None and alias.name[0].isupper() for alias in node.names
+    )
 
 
 def _is_for_checkers(node: ast.AST) -> TypeGuard[ast.If | ast.FunctionDef]:
     """Whether only type checkers read it: imports for annotations, and the ways in which a function may be called."""
     if isinstance(node, ast.If):
         return isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING" and not node.orelse
-    overloads = [ast.unparse(one) for one in node.decorator_list] if isinstance(node, ast.FunctionDef) else []
+    overloads = (
+        [ast.unparse(decorator) for decorator in node.decorator_list] if isinstance(node, ast.FunctionDef) else []
+    )
     return "overload" in overloads
 
 
 def _first_line(node: ast.If | ast.FunctionDef) -> int:
     decorators = [] if isinstance(node, ast.If) else node.decorator_list
-    return min(node.lineno, *(one.lineno for one in decorators)) if decorators else node.lineno
+    return min(node.lineno, *(decorator.lineno for decorator in decorators)) if decorators else node.lineno
 
 
 def _dedented(lines: list[str], inside: set[int]) -> str:
     """A program with one space a level, but for the lines that begin inside of texts."""
-    depths = [0 if at in inside else len(line) - len(line.lstrip(" ")) for at, line in enumerate(lines)]
+    depths = [0 if number in inside else len(line) - len(line.lstrip(" ")) for number, line in enumerate(lines)]
     return "".join([" " * (depth // 4) + line[depth:] for line, depth in zip(lines, depths, strict=True)])
 
 

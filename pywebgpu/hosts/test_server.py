@@ -60,12 +60,12 @@ class Server:
         """The files of the program, where they are not this machine's own."""
         if not self.job["carried"]:
             return {}
-        found = {}
+        contents = {}
         for path in Path(self.job["root"]).rglob("*"):
             if path.is_file() and "__pycache__" not in path.parts:
                 state = path.stat()
-                found[str(path)] = state.st_mtime_ns, state.st_size
-        return found
+                contents[str(path)] = state.st_mtime_ns, state.st_size
+        return contents
 
     def _new(self, before: Files) -> dict[str, str]:
         changed = [path for path, state in self._files().items() if before.get(path) != state and state[1] <= LARGEST]

@@ -19,7 +19,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
     Raises FolderError where they are too many bytes.
     """
-    found: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     total = 0
     for place, folders, names in os.walk(folder):
         inner = Path(place)
@@ -30,8 +30,8 @@ def files(folder: Path) -> dict[str, bytes]:
         for path in (inner / name for name in sorted(names)):
             if not path.is_file() or path.name.startswith(".") or path.stat().st_size > LARGEST:
                 continue
-            found[path.as_posix()] = data = path.read_bytes()
+            contents[path.as_posix()] = data = path.read_bytes()
             total += len(data)
             if total > MOST:
                 raise FolderError(f"{folder} holds more than {MOST >> 20} MB, which no page is given")
-    return found
+    return contents

@@ -58,21 +58,21 @@ def difference(step: Step, call: CapturedCall, begun: list[Any]) -> str | None:
         values = _evaluated(step, call, begun, written)
     except (Changed, ArithmeticError, ValueError, TypeError):
         return None  # It would have found that it does not fit.
-    return next((found for found in _differences(step, call, values, written) if found is not None), None)
+    return next((text for text in _differences(step, call, values, written) if text is not None), None)
 
 
 def _evaluated(step: Step, call: CapturedCall, begun: list[Any], written: list[tuple[Any, Any]]) -> list[Any]:
     """The values of the host program, run on the numbers that the ordinary call read, cell by cell."""
     cells = step.capture.cells
     read: dict[Any, list[Any]] = {}
-    for at, value in reversed(call.capture.reads):
-        read.setdefault(call.capture.cells[at].key, []).append(value)
+    for number, value in reversed(call.capture.reads):
+        read.setdefault(call.capture.cells[number].key, []).append(value)
 
-    def get(at: int) -> object:
-        values = read.get(cells[at].key, begun[at : at + 1])
+    def get(number: int) -> object:
+        values = read.get(cells[number].key, begun[number : number + 1])
         return values.pop() if len(values) > 1 else values[0]
 
-    getters = [functools.partial(get, at) for at in range(len(cells))]
+    getters = [functools.partial(get, number) for number in range(len(cells))]
     setters = [functools.partial(_note, written, cell.key) for cell in cells]
     bound = Bound(
         step.host.program, [cell.name for cell in cells], getters, setters, [_nothing] * len(step.capture.acts)
@@ -103,11 +103,13 @@ def _differences(
         yield _source(step, call, was, now)
     if [set(map(_identity, kinds)) for kinds in step.takers] != [set(map(_identity, kinds)) for kinds in call.takers]:
         yield "what it computes goes to other tensors"
-    for at, (index, number) in enumerate(zip(step.number_indices, call.numbers, strict=True)):
+    for position, (index, number) in enumerate(zip(step.number_indices, call.numbers, strict=True)):
         if not is_same(_as_computed(values[index]), _as_computed(number)):
-            yield f"number {at} of the program would be {values[index]!r} and is {number!r}"
+            yield f"number {position} of the program would be {values[index]!r} and is {number!r}"
     cells = call.capture.cells
-    if _told(step, call, written) != _told(step, call, [(cells[at].key, value) for at, value in call.capture.writes]):
+    if _told(step, call, written) != _told(
+        step, call, [(cells[position].key, value) for position, value in call.capture.writes]
+    ):
         yield "it leaves other numbers on the host"
     yield bindings.difference(step.result, call.result_template, "what it returns", values)
     yield bindings.difference(step.taps, call.taps_template, "what it shows", values)
@@ -116,7 +118,7 @@ def _differences(
     if old.keys() != new.keys():
         yield "it leaves gradients of other parameters"
     else:
-        yield from (bindings.difference(old[at], new[at], "a gradient", values) for at in old)
+        yield from (bindings.difference(old[position], new[position], "a gradient", values) for position in old)
 
 
 def _told(step: Step, call: CapturedCall, written: list[tuple[Any, Any]]) -> Counter[str]:

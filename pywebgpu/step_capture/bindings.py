@@ -55,17 +55,17 @@ class Made:
         self.base: Any = None
 
     def is_like(self, other: Made) -> bool:
-        mine, its = ([getattr(one, name) for name in self.__slots__ if name != "base"] for one in (self, other))
+        mine, its = ([getattr(binding, name) for name in self.__slots__ if name != "base"] for binding in (self, other))
         is_same = mine == its and type(self.storage) is type(other.storage)
         return is_same and difference(self.base, other.base, "", ()) is None
 
     def tensor(self, storage: Storage, path: Views) -> TensorBase:
-        made: Any = self.kind._of(storage, (*path, *self.views))
-        if type(made) is not self.kind:
-            made.__class__ = self.kind
+        tensor_made: Any = self.kind._of(storage, (*path, *self.views))
+        if type(tensor_made) is not self.kind:
+            tensor_made.__class__ = self.kind
         if self.is_inference:
-            made._inference = True
-        return made  # type: ignore[no-any-return]
+            tensor_made._inference = True
+        return tensor_made  # type: ignore[no-any-return]
 
 
 @dataclass(slots=True, eq=False)
@@ -103,10 +103,12 @@ def difference(old: Any, new: object, title: str, values: Sequence[Any]) -> str 
     if type(old) in FREE:
         old = values[old._index]
     if signature.is_container(old) and type(old) is type(new):
-        (keys, items), (others, found) = signature.items_of(old), signature.items_of(new)
+        (keys, items), (others, new_items) = signature.items_of(old), signature.items_of(new)
         if keys != others:
             return f"{title} has other items"
-        inner = [difference(a, b, f"{title}[{at!r}]", values) for at, a, b in zip(keys, items, found, strict=True)]
+        inner = [
+            difference(a, b, f"{title}[{key!r}]", values) for key, a, b in zip(keys, items, new_items, strict=True)
+        ]
         return next((reason for reason in inner if reason is not None), None)
     if type(old) in signature.MUTABLE and type(old) is type(new):
         return None if old == new else f"{title} has other content"

@@ -120,10 +120,10 @@ class Builder:
             self._watch.library |= self._known.surroundings.library
             self._watch.library_codes |= self._known.surroundings.library_codes
         modules = [(type(module).__name__, module) for module in self.capture.modules.values()]
-        given = [(type(value).__name__, value) for value in self.call.kept]
-        given += [(kind.__name__, kind) for kind in (Tensor, *self.call.kinds)]
-        given += shared.items()
-        roots = [(names.title(function), function), *given, *modules]
+        arguments = [(type(value).__name__, value) for value in self.call.kept]
+        arguments += [(kind.__name__, kind) for kind in (Tensor, *self.call.kinds)]
+        arguments += shared.items()
+        roots = [(names.title(function), function), *arguments, *modules]
         return survey.survey(roots, self._watch, self.capture, self.call.tensors)
 
     # The call
@@ -132,17 +132,19 @@ class Builder:
         capture, call, current = self.capture, self.call, self.current
         numbers: list[Any] = list(call.numbers)
         firsts = signature.firsts(call.numbers)
-        for at in sorted(self.free):
-            first = firsts[at]
-            read = lambda at=at: current[0].numbers[at]  # noqa: E731
-            numbers[at] = numbers[first] if first != at and first in self.free else capture.read("argument", read)
+        for position in sorted(self.free):
+            first = firsts[position]
+            read = lambda position=position: current[0].numbers[position]  # noqa: E731
+            numbers[position] = (
+                numbers[first] if first != position and first in self.free else capture.read("argument", read)
+            )
         try:
             with capture.active():
                 capture.given = {id(whole_of(tensor._storage)) for tensor in call.tensors}
                 for tensor in call.tensors:
                     capture.see(tensor)
-                for at, tensor in enumerate(call.tensors):
-                    self._free_starts(at, tensor)
+                for position, tensor in enumerate(call.tensors):
+                    self._free_starts(position, tensor)
                 args, kwargs = call.mapped(numbers)
                 with self._counting():
                     try:
@@ -206,14 +208,14 @@ class Builder:
         """A returned tensor; a copy of one that was uploaded, since its memory is a constant of the step."""
         if not is_a(value, TensorBase):
             return value
-        whole = whole_of(value._storage)
-        is_made = any(ref() is whole for ref in self.capture.storages)
-        if not is_made or whole.node.buffer is None:
+        whole_storage = whole_of(value._storage)
+        is_made = any(ref() is whole_storage for ref in self.capture.storages)
+        if not is_made or whole_storage.node.buffer is None:
             return value
         with grad_mode.no_grad():
             return value.detach().clone()
 
-    def _free_starts(self, at: int, tensor: TensorBase) -> None:
+    def _free_starts(self, number: int, tensor: TensorBase) -> None:
         """Where a slice of an argument starts is read in each run, and where a part of a larger tensor does."""
         storage = tensor._storage
         is_part = storage.whole is not None
@@ -222,15 +224,15 @@ class Builder:
         current, starts = self.current, []
         node = storage.node
         if storage.whole is not None:
-            starts.append(self.capture.read("start", lambda: current[0].tensors[at]._storage.location["start"]))
+            starts.append(self.capture.read("start", lambda: current[0].tensors[number]._storage.location["start"]))
             shape = storage.location["shape"]
             node = indexing.slice_of_data(storage.whole.node, starts=tuple(starts), sizes=(prod(shape),), steps=(1,))
             node = movement.reshape(node, shape=shape)
         for depth, (op, attrs) in enumerate(tensor._path):
             if op is movement.slice_:
-                found = tuple([self._start(at, depth, axis) for axis in range(len(attrs["starts"]))])
-                starts.extend(found)
-                node = indexing.slice_of_data(node, starts=found, sizes=attrs["sizes"], steps=attrs["steps"])
+                positions = tuple([self._start(number, depth, axis) for axis in range(len(attrs["starts"]))])
+                starts.extend(positions)
+                node = indexing.slice_of_data(node, starts=positions, sizes=attrs["sizes"], steps=attrs["steps"])
             else:
                 node = op(node, **attrs)
         if is_part and not tensor._path and tensor._history is None:
@@ -240,9 +242,9 @@ class Builder:
         tensor._cached = (storage.version, node)
         self.capture.starts.setdefault(id(storage), []).extend(starts)
 
-    def _start(self, at: int, depth: int, axis: int) -> int:
+    def _start(self, number: int, depth: int, axis: int) -> int:
         current = self.current
-        start: Callable[[], int] = lambda: current[0].tensors[at]._path[depth][1]["starts"][axis]  # noqa: E731
+        start: Callable[[], int] = lambda: current[0].tensors[number]._path[depth][1]["starts"][axis]  # noqa: E731
         return self.capture.read("start", start)
 
     # What it did
@@ -300,19 +302,19 @@ class Builder:
         for ref, storage_ref, _ in self.capture.tensors.values():
             tensor, storage = ref(), storage_ref()
             if tensor is not None and storage is not None and id(tensor) in self._by_name:
-                whole = whole_of(storage)
-                if id(whole) in self._fresh:
-                    self._refuse(whole)
+                whole_storage = whole_of(storage)
+                if id(whole_storage) in self._fresh:
+                    self._refuse(whole_storage)
 
     def _find_gradients(self, captured: CapturedCall) -> None:
         """The gradients that it found and knows only as such: by no name, and not as arguments."""
         around = captured.around.tensors if captured.around is not None else set()
         by_name = around | set(map(id, self.call.tensors))
-        given = {id(whole_of(tensor._storage)) for tensor in self.call.tensors}
+        own = {id(whole_of(tensor._storage)) for tensor in self.call.tensors}
         leaves = [
             (leaf, grad)
             for leaf, grad, read in self.capture.leaves()
-            if read and grad is not None and id(grad) not in by_name and id(whole_of(grad._storage)) not in given
+            if read and grad is not None and id(grad) not in by_name and id(whole_of(grad._storage)) not in own
         ]
         self._gradients = {id(grad): GradientOf(number) for number, (_, grad) in enumerate(leaves)}
         self._memory = {id(grad._storage): GradientOf(number) for number, (_, grad) in enumerate(leaves)}
@@ -351,11 +353,13 @@ class Builder:
                 self.reason = self.reason or "it changes requires_grad or the hooks of a tensor that stays"
             if id(tensor) in known or id(tensor) not in passed:
                 seen.append((tensor_ref, storage, whole_of(storage), traits))
-        found = {id(whole) for _, _, whole, _ in seen}
+        reached = {id(whole_storage) for _, _, whole_storage, _ in seen}
         wholes = [whole_of(tensor._storage) for tensor in self.call.tensors]
         captured.fixed = [
-            tensor._storage if id(whole) in found or (tensor._flag and whole is not tensor._storage) else None
-            for tensor, whole in zip(self.call.tensors, wholes, strict=True)
+            tensor._storage
+            if id(whole_storage) in reached or (tensor._flag and whole_storage is not tensor._storage)
+            else None
+            for tensor, whole_storage in zip(self.call.tensors, wholes, strict=True)
         ]
         return seen
 
@@ -392,42 +396,43 @@ class Builder:
         for node in walk.toposort([storage.node for device in devices for storage in executor.pending(device)]):
             if node.attrs:
                 for value in node.attrs.values():
-                    for one in value if type(value) is tuple else (value,):
-                        self.capture.hold(one)
+                    for item in value if type(value) is tuple else (value,):
+                        self.capture.hold(item)
             for size in node.spec.shape:
                 self.capture.hold(size)
 
     def _undo(self) -> None:
         for restore in self.capture.undos:
             restore()
-        for at, (storage, node) in self.capture.begun.items():
-            if at not in self._born and storage.whole is None:
+        for identity, (storage, node) in self.capture.begun.items():
+            if identity not in self._born and storage.whole is None:
                 storage.replace(node)
                 node.stale = False
         for leaf, grad, _ in self.capture.leaves():
             leaf._grad = grad
 
     def _connect(self, captured: CapturedCall, run: Run) -> None:
-        free = [(at, tensor) for at, tensor in enumerate(self.call.tensors) if captured.fixed[at] is None]
-        given = {id(whole_of(tensor._storage)): Given(at) for at, tensor in reversed(free)}
-        captured.sources = [self._source(captured, at, node, given) for at, node in enumerate(run.data)]
+        free = [(index, tensor) for index, tensor in enumerate(self.call.tensors) if captured.fixed[index] is None]
+        argument_of = {id(whole_of(tensor._storage)): Given(index) for index, tensor in reversed(free)}
+        captured.sources = [self._source(captured, index, node, argument_of) for index, node in enumerate(run.data)]
         for storages in run.outputs:
             takers: list[Taker] = []
             for storage in storages:
-                at = id(storage)
-                if at in self._born and at not in self._fresh:
+                identity = id(storage)
+                if identity in self._born and identity not in self._fresh:
                     self._refuse(storage)
-                takers.append(given.get(at, self._fresh.get(at, self._roles.get(at, storage))))
+                role = self._fresh.get(identity, self._roles.get(identity, storage))
+                takers.append(argument_of.get(identity, role))
             captured.takers.append(takers)
 
-    def _source(self, captured: CapturedCall, at: int, node: Node, given: dict[int, Given]) -> Source:
+    def _source(self, captured: CapturedCall, index: int, node: Node, argument_of: dict[int, Given]) -> Source:
         """A leaf that was a storage's value when the step began is read from there; any other is a constant."""
-        found = getattr(node, "storage", None)
-        storage: Storage | None = found() if found is not None else None
+        owner = getattr(node, "storage", None)
+        storage: Storage | None = owner() if owner is not None else None
         if storage is not None and id(storage) not in self._born:
             _, before = self.capture.begun.get(id(storage), (storage, node))
             if before is node:
-                return given.get(id(storage), self._roles.get(id(storage), storage))
+                return argument_of.get(id(storage), self._roles.get(id(storage), storage))
         buffer: Buffer = node.buffer
         buffer.kept += 1
         return buffer
@@ -454,27 +459,27 @@ class Builder:
             return value
         if id(value) in self._made:
             return self._made[id(value)]
-        for at, tensor in enumerate(self.call.tensors):
+        for number, tensor in enumerate(self.call.tensors):
             if tensor is value:
-                return Given(at)
-        whole = whole_of(value._storage)
-        if id(whole) not in self._born:
+                return Given(number)
+        whole_storage = whole_of(value._storage)
+        if id(whole_storage) not in self._born:
             return self._view_of_argument(value)
         if _wants_gradient(value):
             self.is_open = True
             return value
         if value.__dict__:
             self.reason = self.reason or "it returns a new tensor with attributes of its own"
-        fresh = self._fresh.setdefault(id(whole), Fresh(len(self._fresh)))
-        part = value._storage.location if whole is not value._storage else None
+        fresh = self._fresh.setdefault(id(whole_storage), Fresh(len(self._fresh)))
+        part = value._storage.location if whole_storage is not value._storage else None
         return self._view(value, Made(fresh, part, value._path, value))
 
-    def _view(self, value: TensorBase, made: Made) -> Made:
+    def _view(self, value: TensorBase, template: Made) -> Made:
         """A tensor that each run makes anew is a view of what it is a view of now."""
         if value._history is not None and value._history.unrecorded:
             self.reason = self.reason or "it returns a view that was taken without gradients of what wants one"
-        self._made[id(value)] = made
-        if any(signature.holds_free(attr) for _, attrs in made.views for attr in attrs.values()):
+        self._made[id(value)] = template
+        if any(signature.holds_free(attr) for _, attrs in template.views for attr in attrs.values()):
             self.reason = self.reason or "it returns a view whose place is a number that changes"
             value._path = tuple(
                 [
@@ -484,21 +489,21 @@ class Builder:
             )
         if value._flag:
             self.reason = self.reason or "it returns a new leaf that wants a gradient"
-        elif not (kinds.is_constant(made.kind) or id(made.kind) in self._known_before):
-            self.reason = self.reason or f"it returns a tensor of a class {made.kind.__name__} that it makes"
+        elif not (kinds.is_constant(template.kind) or id(template.kind) in self._known_before):
+            self.reason = self.reason or f"it returns a tensor of a class {template.kind.__name__} that it makes"
         if value._base is not None:
-            made.base = self._kept(value._base)
-        return made
+            template.base = self._kept(value._base)
+        return template
 
     def _view_of_argument(self, value: TensorBase) -> object:
         """A tensor that was there before is itself, or shows an argument of the call."""
-        for at, tensor in enumerate(self.call.tensors):
+        for number, tensor in enumerate(self.call.tensors):
             if tensor._storage is value._storage:
                 if value._node.requires:
                     self.is_open = True
                 n_views = len(tensor._path)
                 if value._path[:n_views] == tensor._path:
-                    return self._view(value, Made(Given(at), None, value._path[n_views:], value))
+                    return self._view(value, Made(Given(number), None, value._path[n_views:], value))
                 self.reason = self.reason or "it returns another view of what an argument is a view of"
         if id(value) in self._gradients:
             return self._gradients[id(value)]
@@ -527,7 +532,7 @@ def _wants_gradient(tensor: TensorBase) -> bool:
 def _users_line(error: BaseException) -> str:
     """The innermost line outside this package that led to the error."""
     frames = traceback.extract_tb(error.__traceback__)
-    found = [frame for frame in frames if not frame.filename.startswith(PACKAGE)]
-    if not found:
+    users = [frame for frame in frames if not frame.filename.startswith(PACKAGE)]
+    if not users:
         return ""
-    return f"{found[-1].filename}:{found[-1].lineno}: {found[-1].line}\n  "
+    return f"{users[-1].filename}:{users[-1].lineno}: {users[-1].line}\n  "

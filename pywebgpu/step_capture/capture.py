@@ -165,31 +165,31 @@ class Capture:
         return number
 
     def _read(self, name: str, get: Callable[[], N], owner: object) -> N:
-        value, at = get(), self._cell(name, owner)
-        self.cells[at].get = get
-        known = self._current.get(at)
+        value, cell = get(), self._cell(name, owner)
+        self.cells[cell].get = get
+        known = self._current.get(cell)
         if known is not None and is_same(plain(known), value):
             return known  # type: ignore[no-any-return]
         if not self.is_free:
-            self.reads.append((at, value))
-            self._current[at] = value
+            self.reads.append((cell, value))
+            self._current[cell] = value
             return value
         kind = type(value)
-        number = free_number.make(value, self._program.read(at, kind), self)  # type: ignore[arg-type]
+        number = free_number.make(value, self._program.read(cell, kind), self)  # type: ignore[arg-type]
         if kind not in (float, int) or self._is_full():
             return fixed(number)  # type: ignore[return-value]
-        self._current[at] = number
+        self._current[cell] = number
         return number  # type: ignore[return-value]
 
     def write(self, name: str, number: N, set: Callable[[N], None], owner: object = None) -> None:
         """Hands a number over, now and in each replay."""
-        at = self._cell(name, owner)
-        self.cells[at].set = set
-        self._current[at] = number
+        cell = self._cell(name, owner)
+        self.cells[cell].set = set
+        self._current[cell] = number
         if self.is_free:
-            self._program.write(at, self.index_of(number))  # type: ignore[arg-type]
+            self._program.write(cell, self.index_of(number))  # type: ignore[arg-type]
         else:
-            self.writes.append((at, number))
+            self.writes.append((cell, number))
         set(plain(number))
 
     def act(self, name: str, action: Callable[[], Any]) -> None:
@@ -249,10 +249,10 @@ class Capture:
         else:
             key = id(owner), name
             self.note_number(owner, name)
-        at = self._cell_at.setdefault(key, len(self.cells))
-        if at == len(self.cells):
+        number = self._cell_at.setdefault(key, len(self.cells))
+        if number == len(self.cells):
             self.cells.append(Cell(key, owner))
-        return at
+        return number
 
     def note_number(self, owner: object, name: str) -> None:
         """A number, or a tuple of numbers, is kept there by this name, which each run reads or writes."""
@@ -298,7 +298,9 @@ class Capture:
 
     def forget_gradients(self) -> None:
         """Holds those no longer that nobody read: their memory is free for the ones that took their place."""
-        self.grads = {at: (ref, grad if read else None, read) for at, (ref, grad, read) in self.grads.items()}
+        self.grads = {
+            identity: (ref, grad if read else None, read) for identity, (ref, grad, read) in self.grads.items()
+        }
 
     def see(self, tensor: _Tensor) -> None:
         """A tensor is read or written: what it is now decides what the step is."""

@@ -28,6 +28,6 @@ def _tries_of(code: CodeType) -> tuple[tuple[int, int], ...]:
     """Where code is in a `try`, as offsets of instructions; a `with` statement is none."""
     lines = dis.Bytecode(code)
     steps = [*lines]
-    handlers = {last.offset: one.opname for last, one in pairwise(steps) if last.opname == "PUSH_EXC_INFO"}
-    ranges = [(one.start, one.end, handlers.get(one.target)) for one in lines.exception_entries]  # type: ignore[attr-defined]
+    handlers = {last.offset: step.opname for last, step in pairwise(steps) if last.opname == "PUSH_EXC_INFO"}
+    ranges = [(step.start, step.end, handlers.get(step.target)) for step in lines.exception_entries]  # type: ignore[attr-defined]
     return tuple([(start, end) for start, end, first in ranges if first not in (None, "WITH_EXCEPT_START")])

@@ -136,14 +136,16 @@ def is_among(key: object, *groups: Collection[str]) -> bool:
 
 
 def methods(kind: type) -> set[str]:
-    return {name for base in mro(kind) for name, one in vars(base).items() if callable(one)}
+    return {name for base in mro(kind) for name, member in vars(base).items() if callable(member)}
 
 
 @functools.lru_cache(1024)
 def written_by(kind: type) -> frozenset[str]:
     """The attributes that methods of a class write, but for those that give an object its state."""
-    own = [one for base in mro(kind) for one in vars(base).values() if is_a(one, types.FunctionType)]
-    codes = [inspect.unwrap(one).__code__ for one in own if one.__name__ not in ("__init__", "load_state_dict")]
+    own = [member for base in mro(kind) for member in vars(base).values() if is_a(member, types.FunctionType)]
+    codes = [
+        inspect.unwrap(member).__code__ for member in own if member.__name__ not in ("__init__", "load_state_dict")
+    ]
     return frozenset(
         step.argval for code in codes for step in dis.get_instructions(code) if step.opname == "STORE_ATTR"
     )
@@ -151,9 +153,9 @@ def written_by(kind: type) -> frozenset[str]:
 
 def has_hidden_slots(kind: type) -> bool:
     """Whether a class has a slot of a name that one of its bases has a slot of, too: both hold something."""
-    own = [name for name, one in vars(kind).items() if type(one) is types.MemberDescriptorType]
+    own = [name for name, member in vars(kind).items() if type(member) is types.MemberDescriptorType]
     bases = [vars(base).get(name) for base in mro(kind)[1:] for name in own]
-    return any(type(one) is types.MemberDescriptorType for one in bases)
+    return any(type(member) is types.MemberDescriptorType for member in bases)
 
 
 def of_modules(kind: type) -> frozenset[str]:
@@ -162,16 +164,16 @@ def of_modules(kind: type) -> frozenset[str]:
     return frozenset(name for base in bases if kinds.origin_of(base) is watch.INTERNAL for name in vars(base))
 
 
-def unknown(codes: Codes, found: set[tuple[int, int]]) -> Iterator[types.CodeType]:
+def unknown(codes: Codes, already: set[tuple[int, int]]) -> Iterator[types.CodeType]:
     """Code that ran and is neither of a function that was met nor inside of other code that ran."""
-    known = set(found)
+    known = set(already)
     inner = [*codes.values()]
     while inner:
         outer, names = inner.pop()
-        inside = [one for one in outer.co_consts if isinstance(one, types.CodeType)]
+        inside = [constant for constant in outer.co_consts if isinstance(constant, types.CodeType)]
         inner += [(code, names) for code in inside if (id(code), id(names)) not in known]
         known.update((id(code), id(names)) for code in inside)
-    return (code for at, (code, names) in codes.items() if at not in known and not watch.is_of_tuple(code, names))
+    return (code for key, (code, names) in codes.items() if key not in known and not watch.is_of_tuple(code, names))
 
 
 def handles_none() -> bool:

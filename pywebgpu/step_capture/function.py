@@ -121,31 +121,31 @@ class Compiled:
             return self._given(Builder(call, ordinary=True, watched=False).record(self.function))
         reasons: list[str] = []
         others: list[set[int]] = []
-        for one in variants.steps:
-            reason = step.unfit(one, call)
+        for variant in variants.steps:
+            reason = step.unfit(variant, call)
             if reason is None:
-                numbers = step.other_numbers(one, call)
-                if numbers and not one.aliases:  # A copy with free numbers would not be the container itself.
-                    others.append({*numbers, *step.free(one, call)})
+                numbers = step.other_numbers(variant, call)
+                if numbers and not variant.aliases:  # A copy with free numbers would not be the container itself.
+                    others.append({*numbers, *step.free(variant, call)})
                 if numbers:
-                    reason = _words(one, call, numbers)
+                    reason = _words(variant, call, numbers)
             if reason is None:
-                if reasons and one is not variants.last:  # Another step was the right one before.
-                    one.now.note_change()
-                variants.last = one
-                is_new = audit.is_new(one.now, line, settings.audit)
-                if is_new or audit.is_due(one.now.n_calls + 1, settings.audit):
-                    step.leave_modes(one)
-                    return self._audit(call, variants, one)
-                reason, result, taps = step.replay(one, call)
+                if reasons and variant is not variants.last:  # Another step was the right one before.
+                    variant.now.note_change()
+                variants.last = variant
+                is_new = audit.is_new(variant.now, line, settings.audit)
+                if is_new or audit.is_due(variant.now.n_calls + 1, settings.audit):
+                    step.leave_modes(variant)
+                    return self._audit(call, variants, variant)
+                reason, result, observers = step.replay(variant, call)
                 if reason is None:
-                    one.now.modes.clear()
-                    one.now.n_calls += 1
+                    variant.now.modes.clear()
+                    variant.now.n_calls += 1
                     self.counters["replays"] += 1
                     self._missed = self._unlike = 0
-                    self.captures = taps
+                    self.captures = observers
                     return result
-            step.leave_modes(one)
+            step.leave_modes(variant)
             reasons.append(reason)
         return self._capture(call, variants, reasons, frozenset(min(others, key=len, default=())), line=line)
 
@@ -214,22 +214,22 @@ class Compiled:
             self._keep(call, variants, variants.last)
         return self._given(captured)
 
-    def _audit(self, call: Call, variants: _Variants, one: Step) -> object:
+    def _audit(self, call: Call, variants: _Variants, variant: Step) -> object:
         self.counters["audits"] += 1
-        now, begun = one.now, audit.begin(one, call)
+        now, begun = variant.now, audit.begin(variant, call)
         builder = Builder(
-            call, step.free(one, call), ordinary=True, known=now, watched=now.n_audits == 0, counted=self._counted
+            call, step.free(variant, call), ordinary=True, known=now, watched=now.n_audits == 0, counted=self._counted
         )
-        one.gradients.forget()
+        variant.gradients.forget()
         captured = builder.record(self.function)
         now.n_calls += 1
         now.n_audits += 1
         written = now.surroundings.changed()
-        found = None if captured.capture.left else audit.difference(one, captured, begun)
+        text = None if captured.capture.left else audit.difference(variant, captured, begun)
         if captured.is_open:
-            found = "a gradient may now be asked of what it returns"
+            text = "a gradient may now be asked of what it returns"
         if written is not None and not (variants.told or _unseen(captured)) and self._count(now, written):
-            variants.steps.remove(one)
+            variants.steps.remove(variant)
             return self._given(captured)
         unseen = f"it changes what outlives the call: {written}" if written is not None else _unseen(captured)
         if unseen:
@@ -237,13 +237,13 @@ class Compiled:
             variants.steps.clear()
             self._lose(unseen)
         elif captured.has_moved:
-            variants.steps.remove(one)
+            variants.steps.remove(variant)
             self._lose(captured.reason)
-        elif found is not None:
-            self._differs(variants, one, found)
+        elif text is not None:
+            self._differs(variants, variant, text)
         elif captured.around is not None:
             now.surroundings = captured.around
-            one.gradients.keep()
+            variant.gradients.keep()
         return self._given(captured)
 
     def _count(self, now: Replays, written: str) -> bool:
@@ -261,23 +261,23 @@ class Compiled:
         self._counted = [*self._counted, *new][-COUNTED:]
         return bool(new) and len(places) <= COUNTED
 
-    def _differs(self, variants: _Variants, one: Step, found: str) -> None:
-        reason = f"call {one.now.n_calls} did something else than a replay would have done: {found}"
+    def _differs(self, variants: _Variants, step: Step, text: str) -> None:
+        reason = f"call {step.now.n_calls} did something else than a replay would have done: {text}"
         self.counters["differences"] += 1
         variants.n_differences += 1
-        variants.steps.remove(one)
+        variants.steps.remove(step)
         self._say(reason)
         self._warn(reason)
         if variants.n_differences >= TRUST:
             variants.each_call = reason
             variants.steps.clear()
 
-    def _keep(self, call: Call, variants: _Variants, made: Step) -> None:
-        variants.steps.insert(0, made)
+    def _keep(self, call: Call, variants: _Variants, step: Step) -> None:
+        variants.steps.insert(0, step)
         del variants.steps[ALIKE:]
         self._variants[call.key] = variants
         self._variants.move_to_end(call.key)
-        while sum(len(one.steps) for one in self._variants.values()) > settings.steps:
+        while sum(len(kept.steps) for kept in self._variants.values()) > settings.steps:
             oldest = next(iter(self._variants))
             if self._variants[oldest].steps:
                 self._variants[oldest].steps.pop()
@@ -312,7 +312,7 @@ class Compiled:
 
     def latest(self) -> Step | None:
         """The step that was captured or ran last, with all floats that it is given free: for an export."""
-        kept = next((one for one in reversed(self._variants.values()) if one.steps), None)
+        kept = next((recent for recent in reversed(self._variants.values()) if recent.steps), None)
         if kept is None or not (kept.steps[0].numbers or self._counts):
             return None if kept is None else kept.steps[0]
         args, kwargs = signature.rebuilt(kept.steps[0].outline, signature.example)
@@ -332,9 +332,9 @@ def _unseen(captured: CapturedCall) -> str:
     return "; ".join(captured.around.reasons[:3]) if captured.around is not None else ""
 
 
-def _words(one: Step, call: Call, numbers: list[int]) -> str:
-    at = numbers[0]
-    return f"argument {one.numbers[at]!r} is {call.numbers[at]!r}"
+def _words(step: Step, call: Call, numbers: list[int]) -> str:
+    number = numbers[0]
+    return f"argument {step.numbers[number]!r} is {call.numbers[number]!r}"
 
 
 def _is_checked() -> bool:

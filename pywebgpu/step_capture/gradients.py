@@ -47,7 +47,8 @@ class NewGradients:
         for storage in self._storages:
             storage.forget_piece()  # It would count as one who holds the value of the whole.
         self.wholes = {
-            _number(made): whole_of(storage) for (_, made), storage in zip(self.ends, self._storages, strict=True)
+            _number(template): whole_of(storage)
+            for (_, template), storage in zip(self.ends, self._storages, strict=True)
         }
 
     def are_free(self) -> bool:
@@ -77,10 +78,10 @@ class NewGradients:
     def renew(self, storages: dict[int, Storage], tensors: dict[int, Any]) -> None:
         """Puts new tensors on these storages into `.grad`. tensors: by id of its template, what the run makes."""
         self.forget()
-        for leaf, made in self.ends:
-            whole = storages[_number(made)]
-            own = whole if made.part is None else Storage.part_of(whole, made.part)
-            leaf._grad = tensors[id(made)] = made.tensor(own, ())
+        for leaf, template in self.ends:
+            whole_storage = storages[_number(template)]
+            own = whole_storage if template.part is None else Storage.part_of(whole_storage, template.part)
+            leaf._grad = tensors[id(template)] = template.tensor(own, ())
         self.keep()
 
     def put_back(self) -> bool:
@@ -124,14 +125,14 @@ class GivenGradients:
 
     def wholes(self) -> dict[int, GradientOf]:
         """By id of a storage, the first parameter whose gradient it has."""
-        found: dict[int, GradientOf] = {}
+        gradients: dict[int, GradientOf] = {}
         for number in range(len(self._leaves)):
-            found.setdefault(id(self.whole(number)), GradientOf(number))
-        return found
+            gradients.setdefault(id(self.whole(number)), GradientOf(number))
+        return gradients
 
     def gradient(self, number: int) -> TensorBase:
-        found: TensorBase = self._leaves[number]._grad
-        return found
+        tensor: TensorBase = self._leaves[number]._grad
+        return tensor
 
     def whole(self, number: int) -> Storage:
         return whole_of(self.gradient(number)._storage)
@@ -144,9 +145,9 @@ class GivenGradients:
 UNCHANGED = object()  # the end of a gradient: what was there when the step began
 
 
-def _number(made: Made) -> int:
-    assert isinstance(made.storage, Fresh)
-    return int(made.storage)
+def _number(template: Made) -> int:
+    assert isinstance(template.storage, Fresh)
+    return int(template.storage)
 
 
 def ends_of(kept: Sequence[tuple[TensorBase, Any]]) -> tuple[list[tuple[TensorBase, Made]], list[Any]]:

@@ -18,11 +18,11 @@ Guard = Callable[[], str | None]  # None, or the reason
 Held = tuple[Any, Storage, Storage, Any]  # a weak reference to a tensor, its storage, the whole of that, its traits
 
 
-def all_of(capture: Capture, seen: list[Held], given: GivenGradients) -> list[Guard]:
+def all_of(capture: Capture, seen: list[Held], arguments: GivenGradients) -> list[Guard]:
     """What a step found: gradients, and tensors that it did not make."""
-    known = given.leaves
+    known = arguments.leaves
     gradients = [_gradient(leaf, grad) for leaf, grad, read in capture.leaves() if read and id(leaf) not in known]
-    return [*capture.guards, given.changed, *gradients, _tensors(seen)]
+    return [*capture.guards, arguments.changed, *gradients, _tensors(seen)]
 
 
 def of_device(device: Device) -> Guard:
@@ -41,14 +41,14 @@ def _tensors(seen: list[Held]) -> Guard:
     """Tensors that the step read or wrote are there, have their memory, and want a gradient or not, as before."""
 
     def guard() -> str | None:
-        for ref, storage, whole, traits in seen:
+        for ref, storage, whole_storage, traits in seen:
             tensor = ref()
             if tensor is None:
                 return "a tensor that it reads is gone"
-            if tensor._storage is not storage or whole_of(storage) is not whole:
+            if tensor._storage is not storage or whole_of(storage) is not whole_storage:
                 return f"a tensor of shape {list(tensor.shape)} has other data"
             alike = tensor._flag is traits[0] and tensor._accumulator is None and tensor._path is traits[2]
-            alike = alike and whole.node.requires is traits[3]
+            alike = alike and whole_storage.node.requires is traits[3]
             if not alike and tensor._traits() != traits:
                 titles = ("requires_grad", "hooks", "offset and strides", "history")
                 names = zip(titles, tensor._traits(), traits, strict=True)
@@ -74,7 +74,7 @@ def _gradient(leaf: TensorBase, grad: TensorBase | None) -> Guard:
         if _memory(now) == memory:
             return None
         words = "a parameter of shape {} had {} and has {} when the step begins"
-        kinds = ["no gradient" if one is None else "a gradient" for one in (grad, now)]
+        kinds = ["no gradient" if gradient is None else "a gradient" for gradient in (grad, now)]
         return words.format(list(leaf.shape), kinds[0], kinds[1] if kinds[0] != kinds[1] else "another one")
 
     return guard

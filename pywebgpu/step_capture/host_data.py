@@ -59,12 +59,12 @@ def from_data(data: object, n_cells: int) -> HostProgram:
         raise HostProgramError(f"a host program is a list of at most {MOST} instructions")
     instructions: list[Instruction] = []
     kinds: list[Kind | None] = []
-    for at, item in enumerate(data):
+    for index, item in enumerate(data):
         try:
-            made, kind = _instruction(item, n_cells, kinds)
+            instruction, kind = _instruction(item, n_cells, kinds)
         except (HostProgramError, TypeError, ValueError, LookupError) as error:
-            raise HostProgramError(f"instruction {at}: {error}") from None
-        instructions.append(made)
+            raise HostProgramError(f"instruction {index}: {error}") from None
+        instructions.append(instruction)
         kinds.append(kind)
     return HostProgram(tuple(instructions), tuple(kinds), n_cells)
 
@@ -86,8 +86,8 @@ def _instruction(item: Any, n_cells: int, kinds: list[Kind | None]) -> tuple[Ins
         raise HostProgramError(f"{op} has {len(operands)} operands")
     for index in operands:
         value_kind(index, kinds)
-    made = Instruction(op, tuple(operands))
-    return made, kind_of(made, kinds)
+    instruction = Instruction(op, tuple(operands))
+    return instruction, kind_of(instruction, kinds)
 
 
 def below(number: object, end: int) -> int:

@@ -141,9 +141,9 @@ class HostProgram:
     n_cells: int = 0
     n_actions: int = 0
 
-    def text(self, at: int, names: Sequence[str] = (), depth: int = 6) -> str:
+    def text(self, number: int, names: Sequence[str] = (), depth: int = 6) -> str:
         """A value in words, by its index, for messages: `names` are those of the cells."""
-        op, operands = self.instructions[at]
+        op, operands = self.instructions[number]
         if op == "read":
             return names[operands[0]] if operands[0] < len(names) else f"cell {operands[0]}"
         if op == "const":
@@ -184,8 +184,8 @@ class Builder:
         return self._once(key, Instruction("const", (value,)), type(value))
 
     def apply(self, op: str, *operands: int) -> int:
-        made = Instruction(op, operands)
-        return self._once(made, made, kind_of(made, self.kinds))
+        instruction = Instruction(op, operands)
+        return self._once(instruction, instruction, kind_of(instruction, self.kinds))
 
     def write(self, cell: int, index: int) -> None:
         self._append(Instruction("write", (cell, index)), None)
@@ -201,10 +201,10 @@ class Builder:
         return HostProgram(tuple(self.instructions), tuple(self.kinds), n_cells, n_actions)
 
     def _once(self, key: Hashable, instruction: Instruction, kind: Kind | None) -> int:
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = self._append(instruction, kind)
-        return found
+        number = self._known.get(key)
+        if number is None:
+            number = self._known[key] = self._append(instruction, kind)
+        return number
 
     def _append(self, instruction: Instruction, kind: Kind | None) -> int:
         if len(self.instructions) >= MOST:
@@ -218,10 +218,12 @@ class Builder:
 def kind_of(instruction: Instruction, kinds: Sequence[Kind | None]) -> Kind:
     """The type of an operation's value. Raises HostProgramError for operands that it does not take."""
     op, operands = instruction
-    found = [kinds[operand] for operand in operands]
-    kind = OPERATIONS[op].kind(*found) if all(one in (int, float) for one in found) else None
+    operand_kinds = [kinds[operand] for operand in operands]
+    are_numbers = all(operand_kind in (int, float) for operand_kind in operand_kinds)
+    kind = OPERATIONS[op].kind(*operand_kinds) if are_numbers else None
     if kind is None:
-        raise HostProgramError(f"{op} takes no {' and '.join(getattr(one, '__name__', 'nothing') for one in found)}")
+        names = [getattr(operand_kind, "__name__", "nothing") for operand_kind in operand_kinds]
+        raise HostProgramError(f"{op} takes no {' and '.join(names)}")
     return kind
 
 
@@ -257,39 +259,39 @@ class Bound:
         self._start: list[Any] = [None] * len(program.instructions)
         self._code: list[tuple[int, int, Any, Any, Any]] = []
         self._writes: list[tuple[Any, int]] = []
-        for at, (op, operands) in enumerate(program.instructions):
+        for number, (op, operands) in enumerate(program.instructions):
             if op == "const":
-                self._start[at] = operands[0]
+                self._start[number] = operands[0]
             elif op == "read":
-                self._code.append((_READ, at, getters[operands[0]], operands[1], None))
+                self._code.append((_READ, number, getters[operands[0]], operands[1], None))
             elif op == "guard":
-                self._code.append((_GUARD, at, None, *operands))
+                self._code.append((_GUARD, number, None, *operands))
             elif op == "write" and self.is_deferred:
                 self._writes.append((setters[operands[0]], operands[1]))
             elif op == "write":
-                self._code.append((_WRITE, at, setters[operands[0]], operands[1], None))
+                self._code.append((_WRITE, number, setters[operands[0]], operands[1], None))
             elif op == "act":
-                self._code.append((_ACT, at, actions[operands[0]], None, None))
+                self._code.append((_ACT, number, actions[operands[0]], None, None))
             else:
                 kind = _UNARY if len(operands) == 1 else _OPERATION
                 function = _function(op, program.kinds, operands)
-                self._code.append((kind, at, function, operands[0], operands[-1]))
+                self._code.append((kind, number, function, operands[0], operands[-1]))
 
     def run(self) -> list[Any]:
         """The values of all instructions. Raises Changed, and what the operations of Python raise."""
         v = self._start[:]
-        for code, at, function, a, b in self._code:
+        for code, number, function, a, b in self._code:
             if code == _OPERATION:
-                v[at] = function(v[a], v[b])
+                v[number] = function(v[a], v[b])
             elif code == _READ:
-                value = v[at] = function()
+                value = v[number] = function()
                 if type(value) is not a:
-                    raise Changed(self._now(at, f"of type {a.__name__}", f"of type {type(value).__name__}"))
+                    raise Changed(self._now(number, f"of type {a.__name__}", f"of type {type(value).__name__}"))
             elif code == _GUARD:
                 if v[a] is not b and not is_same(v[a], b):
                     raise Changed(self._now(a, repr(b), repr(v[a])))
             elif code == _UNARY:
-                v[at] = function(v[a])
+                v[number] = function(v[a])
             elif code == _WRITE:
                 function(v[a])
             else:
@@ -301,8 +303,8 @@ class Bound:
         for setter, index in self._writes:
             setter(values[index])
 
-    def _now(self, at: int, before: str, now: str) -> str:
-        text = self.program.text(at, self._names)
+    def _now(self, number: int, before: str, now: str) -> str:
+        text = self.program.text(number, self._names)
         return f"{text} was {before} and is {now}"
 
 

@@ -68,7 +68,7 @@ def _is_of(kind: type, module: types.ModuleType) -> bool:
     """Whether a module has the class by its name, or made it in a function."""
     names = kind.__qualname__.split(".")
     if "<locals>" in names:
-        own = [one.__globals__ for one in vars(kind).values() if isinstance(one, types.FunctionType)]
+        own = [member.__globals__ for member in vars(kind).values() if isinstance(member, types.FunctionType)]
         return all(space is vars(module) for space in own)
     part: object = module
     for name in names:
@@ -106,9 +106,11 @@ def is_opaque(kind: type) -> bool:
     if kind.__module__ in ("typing", "types", "abc", "_abc", "enum"):
         return False
     methods = [
-        one for one in vars(kind).values() if isinstance(one, types.MethodDescriptorType | types.WrapperDescriptorType)
+        method
+        for method in vars(kind).values()
+        if isinstance(method, types.MethodDescriptorType | types.WrapperDescriptorType)
     ]
-    return any(one.__objclass__ is kind for one in methods)  # Enums take over those of their base.
+    return any(method.__objclass__ is kind for method in methods)  # Enums take over those of their base.
 
 
 def fields_in_c(kind: type) -> list[str]:

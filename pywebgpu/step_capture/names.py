@@ -14,9 +14,9 @@ def title(function: Callable[..., object]) -> str:
     return str(getattr(function, "__qualname__", None) or type(function).__name__)
 
 
-def tells_numbers_apart(function: Callable[..., object], given: list[Any]) -> bool:
+def tells_numbers_apart(function: Callable[..., object], arguments: list[Any]) -> bool:
     """Whether code that may run can tell a number which stands for several values from Python's own."""
-    return any(map(watch.tells_numbers_apart, _codes([function, *given])))
+    return any(map(watch.tells_numbers_apart, _codes([function, *arguments])))
 
 
 def _codes(waiting: list[Any]) -> Iterator[types.CodeType]:
@@ -29,7 +29,7 @@ def _codes(waiting: list[Any]) -> Iterator[types.CodeType]:
         seen.add(id(value))
         if is_a(value, types.CodeType):
             yield value
-            waiting += [one for one in value.co_consts if isinstance(one, types.CodeType)]
+            waiting += [member for member in value.co_consts if isinstance(member, types.CodeType)]
         elif is_a(value, types.MethodType):
             waiting += [value.__func__, type(value.__self__)]
         elif is_a(value, types.FunctionType):
@@ -43,7 +43,7 @@ def _codes(waiting: list[Any]) -> Iterator[types.CodeType]:
         elif is_a(value, type):
             if kinds.origin_of(value) is not watch.INTERNAL:
                 own = type.__getattribute__(value, "__dict__")
-                waiting += [one for one in own.values() if isinstance(one, types.FunctionType)]
+                waiting += [member for member in own.values() if isinstance(member, types.FunctionType)]
         elif not is_a(value, types.ModuleType) and attribute(value, "__dict__") is not MISSING:
             waiting.append(type(value))
 

@@ -97,10 +97,10 @@ class Call:
     @classmethod
     def nothing(cls) -> Call:
         """No call. It is made while files are imported, when the default device may not be known yet."""
-        found = cls.__new__(cls)
-        found.args, found.kwargs, found.key, found.has_history, found.counts = (), {}, None, False, False
-        found.tensors, found.numbers, found.kept, found.kinds, found.containers = [], [], [], [], []
-        return found
+        empty = cls.__new__(cls)
+        empty.args, empty.kwargs, empty.key, empty.has_history, empty.counts = (), {}, None, False, False
+        empty.tensors, empty.numbers, empty.kept, empty.kinds, empty.containers = [], [], [], [], []
+        return empty
 
     def _describe(self, value: object) -> Hashable:
         kind = type(value)
@@ -154,38 +154,39 @@ class Call:
         kind = type(value)
         self.kinds.append(kind)
         own = surroundings.attribute(value, "__dict__")
-        found = {} if own is surroundings.MISSING else {name: one for name, one in own.items() if name not in fields}  # type: ignore[attr-defined]
+        items = () if own is surroundings.MISSING else own.items()  # type: ignore[attr-defined]
+        attributes = {name: item for name, item in items if name not in fields}
         for name in slots(kind):
-            one = surroundings.attribute(value, name)
-            if name not in fields and one is not surroundings.MISSING:
-                found[name] = one
-        return tuple([(name, self._constant(one)) for name, one in found.items()])
+            item = surroundings.attribute(value, name)
+            if name not in fields and item is not surroundings.MISSING:
+                attributes[name] = item
+        return tuple([(name, self._constant(item)) for name, item in attributes.items()])
 
     def _tensor(self, value: TensorBase) -> Hashable:
         self.has_history |= not value._flag and value._node.requires
-        for at, other in enumerate(self.tensors):
+        for number, other in enumerate(self.tensors):
             if other is value:
-                return "again", at
+                return "again", number
             if whole_of(other._storage) is whole_of(value._storage):
                 self.tensors.append(value)
-                return "shared", at, self._facts(value)
+                return "shared", number, self._facts(value)
         self.tensors.append(value)
         return self._facts(value)
 
     def _facts(self, value: TensorBase) -> Hashable:
-        found = _facts(value)
+        facts = _facts(value)
         if type(value) is not value._kind or value.__dict__:
-            return found, self._attributes(value, OWN)
-        return found
+            return facts, self._attributes(value, OWN)
+        return facts
 
     def outline(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments with what is known of each tensor in its place; nothing of a caller's is held by it."""
-        at = {id(tensor): at for at, tensor in enumerate(self.tensors)}
+        numbers = {id(tensor): number for number, tensor in enumerate(self.tensors)}
 
         def change(value: object) -> object:
             if is_a(value, TensorBase):
                 is_whole = not value._path and value._storage.whole is None
-                return Outline(at[id(value)], value._storage.node.spec, value._storage.device.name, is_whole)
+                return Outline(numbers[id(value)], value._storage.node.spec, value._storage.device.name, is_whole)
             return value if is_a(value, (*PLAIN, float)) else None
 
         args = rebuilt(self.args, change)
@@ -211,11 +212,11 @@ def _facts(value: TensorBase) -> Hashable:
 
 def _views(value: TensorBase) -> Hashable:
     """The views of a tensor; where a slice starts is a number of the host."""
-    found = []
+    path = []
     for op, attrs in value._path:
         kept = tuple([(name, attr) for name, attr in attrs.items() if op is not movement.slice_ or name != "starts"])
-        found.append((op, kept))
-    return tuple(found)
+        path.append((op, kept))
+    return tuple(path)
 
 
 def difference(old: object, new: object) -> str:
@@ -290,22 +291,22 @@ def rebuilt(value: object, change: Map) -> Any:
     return _rebuilt(value, change, {})
 
 
-def _rebuilt(value: object, change: Map, made: dict[int, Any]) -> Any:
+def _rebuilt(value: object, change: Map, copies: dict[int, Any]) -> Any:
     if not is_container(value):
         return change(value)
-    if id(value) in made:
-        return made[id(value)]
+    if id(value) in copies:
+        return copies[id(value)]
     keys, old = items_of(value)
     if not is_a(value, tuple):
-        made[id(value)] = value  # Until it is known whether anything in it changes.
-    items = [_rebuilt(item, change, made) for item in old]
+        copies[id(value)] = value  # Until it is known whether anything in it changes.
+    items = [_rebuilt(item, change, copies) for item in old]
     if all(item is other for item, other in zip(items, old, strict=True)):
         return value
     if is_a(value, tuple):
         return _tuple(value, items)
-    made[id(value)] = copy.copy(value)
-    _put(made[id(value)], keys, items)
-    return made[id(value)]
+    copies[id(value)] = copy.copy(value)
+    _put(copies[id(value)], keys, items)
+    return copies[id(value)]
 
 
 def copied(value: object, change: Map, known: Collection[int] = ()) -> Any:
@@ -313,27 +314,27 @@ def copied(value: object, change: Map, known: Collection[int] = ()) -> Any:
     return _copied(value, change, known, {})
 
 
-def _copied(value: object, change: Map, known: Collection[int], made: dict[int, Any]) -> Any:
+def _copied(value: object, change: Map, known: Collection[int], copies: dict[int, Any]) -> Any:
     if type(value) in MUTABLE and id(value) not in known:
-        if id(value) not in made:
-            made[id(value)] = copy.copy(value)
+        if id(value) not in copies:
+            copies[id(value)] = copy.copy(value)
             if not is_a(value, bytearray):
-                items = [_copied(item, change, known, made) for item in value]  # type: ignore[attr-defined]
-                made[id(value)].clear()
+                items = [_copied(item, change, known, copies) for item in value]  # type: ignore[attr-defined]
+                copies[id(value)].clear()
                 for item in items:
-                    (made[id(value)].append if is_a(value, deque) else made[id(value)].add)(item)
-        return made[id(value)]
+                    (copies[id(value)].append if is_a(value, deque) else copies[id(value)].add)(item)
+        return copies[id(value)]
     if not is_container(value) or id(value) in known:
         return change(value)
-    if id(value) not in made:
+    if id(value) not in copies:
         keys, old = items_of(value)
-        items = [_copied(item, change, known, made) for item in old]
+        items = [_copied(item, change, known, copies) for item in old]
         if is_a(value, tuple):
-            made[id(value)] = _tuple(value, items)
+            copies[id(value)] = _tuple(value, items)
         else:
-            made[id(value)] = copy.copy(value)
-            _put(made[id(value)], keys, items)
-    return made[id(value)]
+            copies[id(value)] = copy.copy(value)
+            _put(copies[id(value)], keys, items)
+    return copies[id(value)]
 
 
 def containers_in(value: object) -> list[Any]:
@@ -423,7 +424,7 @@ def plain_in(call: Call) -> list[Any]:
 def firsts(values: Sequence[object]) -> list[int]:
     """For each of several values, the place of the first that is the same object."""
     places: dict[int, int] = {}
-    return [places.setdefault(id(value), at) for at, value in enumerate(values)]
+    return [places.setdefault(id(value), number) for number, value in enumerate(values)]
 
 
 def is_array(value: object) -> TypeGuard[Array]:
@@ -459,18 +460,18 @@ def _slots_of(kind: type) -> list[str]:
 def _tuple(value: tuple[Any, ...], items: list[Any]) -> tuple[Any, ...]:
     """A tuple of the same class, with the same attributes."""
     try:
-        made = tuple.__new__(type(value), items)
+        result = tuple.__new__(type(value), items)
     except TypeError:  # A class of the interpreter's that counts its fields.
         return type(value)(items)
     if getattr(value, "__dict__", None):
-        made.__dict__.update(value.__dict__)
-    return made
+        result.__dict__.update(value.__dict__)
+    return result
 
 
 def _bits(value: object) -> Hashable:
     """What tells a value from one that is equal and another: the sign of a zero, the type of a bound."""
     if is_a(value, range):
-        return tuple([(type(one), one) for one in (value.start, value.stop, value.step)])
+        return tuple([(type(part), part) for part in (value.start, value.stop, value.step)])
     if type(value) is float:
         return value.hex() if value == value else f"{copysign(1, value)} nan"
     return repr(value) if type(value) is complex else value

@@ -99,7 +99,7 @@ def made(captured: CapturedCall, current: list[Call], free: frozenset[int], *, d
         capture.index_of(number)
     kinds = [*captured.sources, *(kind for kinds in captured.takers for kind in kinds), *captured.fixed]
     firsts = signature.firsts(captured.call.numbers)
-    by_numbers = any(firsts[at] < at for at in free)
+    by_numbers = any(firsts[index] < index for index in free)
     plain = captured.around.plain() if captured.around.by_identity else None
     gradients = NewGradients(captured.new_gradients, are_shown=_are_shown(captured))
     if not dry:
@@ -110,7 +110,7 @@ def made(captured: CapturedCall, current: list[Call], free: frozenset[int], *, d
         capture=capture,
         host=capture.bound(),
         number_indices=number_indices,
-        numbers={at: number for at, number in enumerate(captured.call.numbers) if at not in free},
+        numbers={index: number for index, number in enumerate(captured.call.numbers) if index not in free},
         sources=tuple(captured.sources),
         takers=tuple(map(tuple, captured.takers)),
         outputs=_outputs(run, captured.takers),
@@ -140,15 +140,19 @@ def made(captured: CapturedCall, current: list[Call], free: frozenset[int], *, d
 
 def _outputs(run: Run, takers: list[list[Taker]]) -> tuple[_Output, ...]:
     program, over, outputs = run.program, dict(run.program.written), []
-    for at, kinds in enumerate(takers):
+    for number, kinds in enumerate(takers):
         kept = [kind for kind in kinds if isinstance(kind, Storage)]
-        spec = program.slots[program.outputs[at]].spec
-        outputs.append(_Output(tuple(kinds), kept if len(kept) == len(kinds) else None, spec, over.get(at)))
+        spec = program.slots[program.outputs[number]].spec
+        outputs.append(_Output(tuple(kinds), kept if len(kept) == len(kinds) else None, spec, over.get(number)))
     return tuple(outputs)
 
 
 def _aliases(call: Call, around: Surroundings) -> list[tuple[int, int]]:
-    return [(id(one), number) for number, one in enumerate(call.containers) if id(one) in around.containers]
+    return [
+        (id(container), number)
+        for number, container in enumerate(call.containers)
+        if id(container) in around.containers
+    ]
 
 
 def _identities(call: Call, known: dict[int, Any] | None, *, by_numbers: bool) -> object:
@@ -159,7 +163,7 @@ def _identities(call: Call, known: dict[int, Any] | None, *, by_numbers: bool) -
 
 
 def _are_shown(captured: CapturedCall) -> bool:
-    return any(made.storage in captured.shown for _, made in captured.new_gradients)
+    return any(template.storage in captured.shown for _, template in captured.new_gradients)
 
 
 # Whether it fits
@@ -217,7 +221,7 @@ def leave_modes(step: Step) -> None:
 
 def other_numbers(step: Step, call: Call) -> list[int]:
     """The float arguments that the step has as constants, and that are others now."""
-    return [at for at, number in step.numbers.items() if not is_same(call.numbers[at], number)]
+    return [index for index, number in step.numbers.items() if not is_same(call.numbers[index], number)]
 
 
 def free(step: Step, call: Call) -> frozenset[int]:
@@ -242,12 +246,12 @@ def replay(step: Step, call: Call) -> tuple[str | None, Any, Any]:
 def _replay(step: Step, call: Call) -> tuple[str | None, Any, Any]:
     restore = _nothing if step.host.is_deferred else step.capture.snapshot()
     try:
-        found = _found(step, call)
-        if isinstance(found, str):
+        outcome = _found(step, call)
+        if isinstance(outcome, str):
             restore()
-            return found, None, None
-        values, memory = found
-        numbers = [values[at] for at in step.number_indices]
+            return outcome, None, None
+        values, memory = outcome
+        numbers = [values[index] for index in step.number_indices]
         executor.run_again(step.run, memory.inputs, numbers, memory.outputs, memory.takers)
         step.host.commit(values)
     except BaseException:
@@ -336,7 +340,7 @@ def _taker(step: Step, kind: Taker, call: Call, new: dict[int, Storage], spec: S
 def _leave(step: Step, call: Call, values: list[Any], memory: _Memory) -> tuple[Any, Any]:
     """Leaves the world as Python would: gradients, and what is returned."""
     tensors: dict[int, Any] = {}
-    given = [step.given_gradients.gradient(number) for number in range(len(step.given_gradients.leaves))]
+    own = [step.given_gradients.gradient(number) for number in range(len(step.given_gradients.leaves))]
     if memory.renews:
         step.gradients.renew(memory.new, tensors)
         changed = True
@@ -347,7 +351,7 @@ def _leave(step: Step, call: Call, values: list[Any], memory: _Memory) -> tuple[
         if isinstance(template, GivenContainer):
             return call.containers[template]
         if isinstance(template, Given | GradientOf | Made):
-            return _tensor(template, call, memory.new, given, tensors)
+            return _tensor(template, call, memory.new, own, tensors)
         return values[template._index] if type(template) in FREE else template
 
     for leaf, template in step.other_gradients:
@@ -361,29 +365,29 @@ def _leave(step: Step, call: Call, values: list[Any], memory: _Memory) -> tuple[
 
 
 def _tensor(
-    template: Any, call: Call, new: dict[int, Storage], given: list[TensorBase], tensors: dict[int, Any]
+    template: Any, call: Call, new: dict[int, Storage], gradients: list[TensorBase], tensors: dict[int, Any]
 ) -> Any:
     """The tensor of a template; a made one is made once. tensors: by id of their templates, those that are."""
     if isinstance(template, Given):
         return call.tensors[template]
     if isinstance(template, GradientOf):
-        return given[template]
+        return gradients[template]
     if not isinstance(template, Made):
         return template
     if id(template) not in tensors:
-        tensor = tensors[id(template)] = _made(template, call, new, given)
+        tensor = tensors[id(template)] = _made(template, call, new, gradients)
         if template.base is not None:
-            tensor._base = _tensor(template.base, call, new, given, tensors)
+            tensor._base = _tensor(template.base, call, new, gradients, tensors)
     return tensors[id(template)]
 
 
-def _made(template: Made, call: Call, new: dict[int, Storage], given: list[TensorBase]) -> TensorBase:
+def _made(template: Made, call: Call, new: dict[int, Storage], gradients: list[TensorBase]) -> TensorBase:
     if isinstance(template.storage, Given):
         tensor = call.tensors[template.storage]
         return template.tensor(tensor._storage, tensor._path)
     if isinstance(template.storage, Storage):
         return template.tensor(template.storage, ())
     if isinstance(template.storage, GradientOf):
-        return template.tensor(given[template.storage]._storage, ())
-    whole = new[template.storage]
-    return template.tensor(whole if template.part is None else Storage.part_of(whole, template.part), ())
+        return template.tensor(gradients[template.storage]._storage, ())
+    storage = new[template.storage]
+    return template.tensor(storage if template.part is None else Storage.part_of(storage, template.part), ())

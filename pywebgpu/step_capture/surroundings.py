@@ -258,14 +258,16 @@ def _comparison(entries: list[Entry]) -> Callable[[], bool]:
     others = [entry for entry, _ in attributes if any(value is MISSING for value in entry.values)]
     facts = [look for look in looks if isinstance(look, Facts)]
     tells, last = [look.tell for look in facts], [look.last for look in facts]
-    empty = [one for one in mappings if type(one) in (dict, OrderedDict) and not one]  # Most are, as modules' hooks.
-    filled = [one for one in mappings if type(one) not in (dict, OrderedDict) or one]
-    named = [one for one in filled if type(one) is dict and all(type(key) is str for key in one)]
-    plain = {id(one) for one in named}
-    views = [one for one in filled if id(one) not in plain]  # Their order, too, is not always that of their contents.
+    # Most are empty, as modules' hooks.
+    empty = [mapping for mapping in mappings if type(mapping) in (dict, OrderedDict) and not mapping]
+    filled = [mapping for mapping in mappings if type(mapping) not in (dict, OrderedDict) or mapping]
+    named = [mapping for mapping in filled if type(mapping) is dict and all(type(key) is str for key in mapping)]
+    plain = {id(mapping) for mapping in named}
+    # Their order, too, is not always that of their contents.
+    views = [mapping for mapping in filled if id(mapping) not in plain]
     holders = [*named, *sequences, *(look.thing for look in looks if isinstance(look, Inside)), *shown.values()]
     sizes = [*map(len, filled)]
-    named_gets = [(one.get, one.names) for one in lookups]
+    named_gets = [(mapping.get, mapping.names) for mapping in lookups]
     # Equal functions are the same one; what else a class has is asked by name.
     named_gets += [(own.get, [name for name, value in own.items() if type(value) not in FUNCTIONS]) for own in classes]
     gets = [get for get, names in named_gets for _ in names]
@@ -316,7 +318,7 @@ def _shown(looks: list[Any]) -> dict[int, Any]:
     """By id, plain objects: what the garbage collector is shown of them is their class and their attributes' dict."""
     asked = {id(look.thing) for look in looks if isinstance(look, Attributes) and look.names == OF_OBJECTS}
     things = {id(look.thing): look.thing for look in looks if isinstance(look, Class) and id(look.thing) in asked}
-    return {at: thing for at, thing in things.items() if is_plain(type(thing))}
+    return {identity: thing for identity, thing in things.items() if is_plain(type(thing))}
 
 
 def is_plain(kind: type) -> bool:
@@ -389,7 +391,7 @@ class Inside:
     thing: Any
 
     def __call__(self) -> tuple[list[Any], list[Any]]:
-        held = [one for one in get_referents(self.thing) if type(one) is not types.TracebackType]
+        held = [referent for referent in get_referents(self.thing) if type(referent) is not types.TracebackType]
         return [*range(len(held))], held
 
 

@@ -91,12 +91,12 @@ class _Walk:
         self.tells = False  # what tells a free number from Python's own is met
         codes = [code for code, _ in watched.codes.values()]
         loads = [*map(watch.loads_of, codes)]
-        self.passed = frozenset().union(*(one.passed for one in loads))
+        self.passed = frozenset().union(*(load.passed for load in loads))
         self.after: dict[str, set[str]] = defaultdict(set)  # by name of what is read: the attributes that code names
-        for before, name in itertools.chain.from_iterable(one.after for one in loads):
+        for before, name in itertools.chain.from_iterable(load.after for load in loads):
             self.after[before].add(name)
-        self.sees_handled = any(one.sees_handled for one in loads)
-        constants = [one for code in codes for one in code.co_consts]
+        self.sees_handled = any(load.sees_handled for load in loads)
+        constants = [constant for code in codes for constant in code.co_consts]
         self.texts = {text for text in constants if isinstance(text, str) and text.isidentifier()}
         self.reasons = list(watched.reasons)
         saves = self.is_dynamic or not self.names.isdisjoint({"state_dict", "load_state_dict"})
@@ -147,7 +147,9 @@ class _Walk:
         for code in counting.unknown(self.codes, self.found):
             self._refuse(f"where it finds {watch.name_of(code)} is not known")
         containers = frozenset(
-            at for at, one in self.met.items() if signature.is_container(one) or type(one) in signature.MUTABLE
+            identity
+            for identity, container in self.met.items()
+            if signature.is_container(container) or type(container) in signature.MUTABLE
         )
         met = frozenset(self.met)
         return Surroundings(
@@ -298,7 +300,7 @@ class _Walk:
             self.waiting.extend(cells)
         else:  # It may be around a function that ran, as a decorator of the package's or of a library's is.
             held = [*map(counting.content, cells), ("", getattr(function, "__wrapped__", None))]
-            self.waiting.extend((title, one) for _, one in held if callable(one) and not is_a(one, type))
+            self.waiting.extend((title, member) for _, member in held if callable(member) and not is_a(member, type))
             if origin is LIBRARY:
                 self.waiting.extend(cells)
             if origin is INTERNAL:
@@ -502,7 +504,7 @@ class _Walk:
             is_read_here = any(
                 kinds.origin_of(base) is not USER and base.__name__ not in counting.BASES for base in mro(kind)
             )
-            ignored = {one for one in counting.MANAGED if "param_groups" in names and not self._sees(one)}
+            ignored = {name for name in counting.MANAGED if "param_groups" in names and not self._sees(name)}
             if "_modules" in names and not self.of_modules:
                 self.of_modules = counting.of_modules(kind)
             also = self.of_modules if "_modules" in names else frozenset()
@@ -553,7 +555,7 @@ class _Walk:
         if "param_groups" in own:
             self._note(title, Lookup(own.get, ["param_groups", "state"]))  # Plain values in them guard themselves.
             held = [item for group in value.param_groups for item in dict.items(group) if item[0] != "params"]
-            self.waiting.extend((f"{name} of {title}", one) for name, one in held if not is_a(one, TensorBase))
+            self.waiting.extend((f"{name} of {title}", member) for name, member in held if not is_a(member, TensorBase))
             hooks = [hook for hooks in value._hooks.values() for hook in hooks.values()]
             self.waiting.extend((f"a hook of {title}", hook) for hook in hooks)
         elif kind.__module__.startswith("pywebgpu.data"):

@@ -189,11 +189,11 @@ def origin(code: CodeType, names: dict[str, Any]) -> tuple[str, str]:
     known = _origins.get(id(code))
     if known is not None and known[0] is names:
         return known[1]
-    found = _origin_of_file(code.co_filename)
-    if found[0] is USER or not _are_of_module(found[0], names):
+    file_origin = _origin_of_file(code.co_filename)
+    if file_origin[0] is USER or not _are_of_module(file_origin[0], names):
         return USER, ""
-    _origins[id(code)] = names, found
-    return found
+    _origins[id(code)] = names, file_origin
+    return file_origin
 
 
 # By id of code: its globals, and whose it is, where that is no program's. Other code of that id has other globals.
@@ -215,10 +215,10 @@ def _origin_of_file(file: str) -> tuple[str, str]:
         return (USER, "") if file.startswith(WORKLOADS) else (INTERNAL, "pywebgpu")
     if file.startswith("<frozen "):
         return LIBRARY, file[8:-1]
-    at = file.find("site-packages" + os.sep)
-    if at < 0 and file.startswith(STANDARD):
+    start = file.find("site-packages" + os.sep)
+    if start < 0 and file.startswith(STANDARD):
         return LIBRARY, _first(file[len(STANDARD) :])
-    inside = file[at + 14 :] if at >= 0 else ""
+    inside = file[start + 14 :] if start >= 0 else ""
     if _first(inside) in BACKENDS:
         return INTERNAL, "pywebgpu"
     if inside.startswith("numpy" + os.sep):
@@ -236,7 +236,7 @@ def tells_numbers_apart(code: CodeType) -> bool:
         return False
     if not TELLING.isdisjoint(code.co_names) or any(before in NUMBERS for before, _ in loads_of(code).after):
         return True
-    parts = [part for one in code.co_consts for part in (one if isinstance(one, tuple) else (one,))]
+    parts = [part for constant in code.co_consts for part in (constant if isinstance(constant, tuple) else (constant,))]
     texts = [text for text in parts if isinstance(text, str)]
     if not OF_FREE.isdisjoint((*texts, *code.co_names)) or any(map(STARRED.search, texts)):
         return True
@@ -254,8 +254,8 @@ def asks_for_identity(code: CodeType) -> bool:
         return True
     steps = [*dis.get_instructions(code)]
     return any(
-        one.opname == "IS_OP" and not (last.opname == "LOAD_CONST" and isinstance(last.argval, KNOWN))
-        for last, one in pairwise(steps)
+        step.opname == "IS_OP" and not (last.opname == "LOAD_CONST" and isinstance(last.argval, KNOWN))
+        for last, step in pairwise(steps)
     )
 
 
@@ -304,7 +304,7 @@ def loads_of(code: CodeType) -> Loads:
 @functools.lru_cache(1024)
 def globals_of(code: CodeType) -> tuple[frozenset[str], frozenset[Import]]:
     """The names that code looks up as variables of its module or builtins, and what it imports."""
-    steps = [(one.opname, one.argval) for one in dis.get_instructions(code)]
+    steps = [(step.opname, step.argval) for step in dis.get_instructions(code)]
     looked_up = {name for op, name in steps if "GLOBAL" in op or op.endswith("_NAME")}
     imports = [
         (int(steps[index - 2][1]), name, tuple(steps[index - 1][1] or ()))
@@ -329,9 +329,9 @@ def modules_of(imports: Iterable[Import], package: str) -> set[str]:
 @functools.lru_cache(1024)
 def names_of(code: CodeType) -> frozenset[str]:
     """The names of attributes that code may read: those in its bytecode, and in patterns of `match`."""
-    if not any(one.opname == "MATCH_CLASS" for one in dis.get_instructions(code)):
+    if not any(step.opname == "MATCH_CLASS" for step in dis.get_instructions(code)):
         return frozenset(code.co_names)
-    patterns = [one for one in code.co_consts if isinstance(one, tuple)]
+    patterns = [constant for constant in code.co_consts if isinstance(constant, tuple)]
     named = {name for pattern in patterns for name in pattern if isinstance(name, str)}
     return frozenset({*code.co_names, *named, "__match_args__"})
 
@@ -390,7 +390,9 @@ class Watch:
             sys.setprofile(self._hook if self._before is None else self._both)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         if self._before is None or callable(self._before):
             sys.setprofile(self._before)
 
@@ -414,19 +416,19 @@ class Watch:
             kind, module = origin(code, names)
             if kind is INTERNAL:
                 return
-            at = id(code), id(names)
-            if at in self.codes:
+            key = id(code), id(names)
+            if key in self.codes:
                 return
             if kind is USER:
                 if not (self._is_paused() or _is_generated(frame) or _is_importing(frame)):
-                    self.codes[at] = code, names
+                    self.codes[key] = code, names
                     if tells_numbers_apart(code) or _names_telling(code, names):
                         self._tells()
             elif not (_is_internal(frame.f_back) or self._is_paused() or _is_importing(frame)):
                 if not _is_pure_module(module):
                     self._note(f"it runs {module}.{name_of(code)}")
                 else:
-                    self.library_codes[at] = code, names
+                    self.library_codes[key] = code, names
                     if module.partition(".")[0] in LOOKING:
                         self._look(code)
 

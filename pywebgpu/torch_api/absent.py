@@ -315,10 +315,10 @@ def find(path: str, name: str) -> object:
             return getattr(import_module(f"pywebgpu.{file}"), name)
     if name in stand_ins.INSIDE.get(path, "").split():
         return stand_ins.module(f"{path}.{name}")
-    whole = f"torch.{path}.{name}" if path else f"torch.{name}"
+    full_name = f"torch.{path}.{name}" if path else f"torch.{name}"
     for reason, names in NAMES.get(path, ()):
         if name in names.split():
-            return type(name, (stand_ins.Absent,), {"__doc__": f"{whole} is not here: {reason}"})
+            return type(name, (stand_ins.Absent,), {"__doc__": f"{full_name} is not here: {reason}"})
     if path == "Tensor":
         raise AttributeError(f"'Tensor' object has no attribute {name!r}")
     text = f"module 'torch.{path}' has no attribute {name!r}".replace("torch.'", "torch'")
@@ -329,5 +329,5 @@ def find(path: str, name: str) -> object:
 def near(name: str) -> str:
     """What may have been meant: Python itself says nothing where there are as many names as in torch."""
     names = dir(import_module("pywebgpu"))
-    found = import_module("difflib").get_close_matches(name, names, 1, 0.75)
-    return f". Did you mean: {found[0]!r}?" if found else ""
+    matches = import_module("difflib").get_close_matches(name, names, 1, 0.75)
+    return f". Did you mean: {matches[0]!r}?" if matches else ""

@@ -37,8 +37,8 @@ def current_accelerator(check_available: bool = False) -> devices.device | None:
 
 def get_device_module(device: DeviceLike = None) -> ModuleType:
     """torch.webgpu, torch.cuda or torch.cpu, by a device; of the current accelerator, or cpu, if None."""
-    found = current_accelerator() if device is None else devices.device(device)
-    kind = "cpu" if found is None else found.type
+    chosen = current_accelerator() if device is None else devices.device(device)
+    kind = "cpu" if chosen is None else chosen.type
     found_module: ModuleType = getattr(import_module("pywebgpu"), kind)
     return found_module
 
@@ -95,7 +95,7 @@ def set_stream(stream: object) -> None:
 def get_device_capability(device: DeviceLike = None) -> dict[str, set[DType]]:
     """supported_dtypes: those that the device computes with."""
     opened = devices.open_device(device)
-    return {"supported_dtypes": {one for one in dtypes.ALL if one.compute is not None or not opened.target.wgsl}}
+    return {"supported_dtypes": {dtype for dtype in dtypes.ALL if dtype.compute is not None or not opened.target.wgsl}}
 
 
 def synchronize(device: DeviceLike = None) -> None:
@@ -123,8 +123,8 @@ def max_memory_allocated(device: DeviceLike = None) -> int:
 
 def memory_reserved(device: DeviceLike = None) -> int:
     """Bytes that were taken from the device in all."""
-    found = devices.open_device(device).counters
-    return found.get("device_bytes", found["live_bytes"])
+    counters = devices.open_device(device).counters
+    return counters.get("device_bytes", counters["live_bytes"])
 
 
 def max_memory_reserved(device: DeviceLike = None) -> int:

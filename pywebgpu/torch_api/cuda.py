@@ -185,8 +185,8 @@ def mem_get_info(device: object = None) -> tuple[int, int]:
 
 def memory_stats(device: object = None) -> dict[str, int]:
     """Counters of the device, and two of them by PyTorch's names."""
-    found = {"allocated_bytes.all.current": memory_allocated(), "allocated_bytes.all.peak": max_memory_allocated()}
-    return {**memory.stats(NAME), **found} if NAME in devices.adopted else {}
+    statistics = {"allocated_bytes.all.current": memory_allocated(), "allocated_bytes.all.peak": max_memory_allocated()}
+    return {**memory.stats(NAME), **statistics} if NAME in devices.adopted else {}
 
 
 def memory_stats_as_nested_dict(device: object = None) -> dict[str, Any]:
@@ -248,9 +248,9 @@ class Stream(contextlib.nullcontext[None]):
     def wait_event(self, event: object) -> None: ...
 
     def record_event(self, event: Event | None = None) -> Event:
-        made = event or Event()
-        made.record()
-        return made
+        recorded = event or Event()
+        recorded.record()
+        return recorded
 
 
 def current_stream(device: object = None) -> Stream:

@@ -24,8 +24,8 @@ def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tenso
     """
     if (input.dim(), weight.dim(), bias.dim()) != (3, 3, 1):
         raise RuntimeError("conv_tbc: needs input (t, b, c), weight (k, c, n) and bias (n,)")
-    found: Tensor = functional.conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad)
-    return found.permute(2, 0, 1)
+    result: Tensor = functional.conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad)
+    return result.permute(2, 0, 1)
 
 
 def convolution(

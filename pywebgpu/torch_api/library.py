@@ -314,9 +314,9 @@ def custom_op(
     def make(function: Callable[..., Any]) -> CustomOpDef:
         ns, _, own = name.partition("::")
         text = infer_schema(function, mutates_args=mutates_args) if schema is None else schema
-        made = CustomOpDef(ns, own, text, function, tags)
-        register_kernel(made._opoverload, device_types, function)
-        return made
+        definition = CustomOpDef(ns, own, text, function, tags)
+        register_kernel(definition._opoverload, device_types, function)
+        return definition
 
     return make if fn is None else make(fn)
 
@@ -400,8 +400,8 @@ def _check_fake(operator: _ops.OpOverload, args: tuple[Any, ...], kwargs: dict[s
         return
     if operator.fake is None:
         raise RuntimeError(f"{operator.name()}: there is no rule for tensors without values: use register_fake")
-    found = operator.fake(*args, **kwargs)
-    for own, theirs in zip(_tensors(found), _tensors(expected), strict=True):
+    fakes = operator.fake(*args, **kwargs)
+    for own, theirs in zip(_tensors(fakes), _tensors(expected), strict=True):
         if own.shape != theirs.shape or own.dtype != theirs.dtype:
             raise RuntimeError(
                 f"{operator.name()}: the rule for tensors without values gives {own.dtype} {[*own.shape]}, the kernel "

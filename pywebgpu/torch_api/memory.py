@@ -49,16 +49,16 @@ def reset_peak(device: DeviceLike = None) -> None:
 def memory_summary(device: DeviceLike = None, rows: int = 10) -> str:
     """The same as text, with the largest live tensors by the line that made them where `track` is on."""
     opened = devices.open_device(device)
-    found = stats(device)
+    statistics = stats(device)
     names = {
         "live_bytes": "live tensors", "scratch_bytes": "inside programs", "peak_bytes": "peak of both",
         "waiting_bytes": "waiting in the pool", "device_bytes": "on the device in all",
     }  # fmt: skip
-    lines = [f"device {opened.name}: {found['live_buffers']} live buffers"]
-    lines += [f"  {text:22}{in_units(found[name]):>12}" for name, text in names.items() if name in found]
-    if found.get("pool_created"):
-        asked = found["pool_reused"] + found["pool_created"]
-        lines.append(f"  {'found in the pool':22}{_share(found['pool_reused'], asked):>12} of {asked}")
+    lines = [f"device {opened.name}: {statistics['live_buffers']} live buffers"]
+    lines += [f"  {text:22}{in_units(statistics[name]):>12}" for name, text in names.items() if name in statistics]
+    if statistics.get("pool_created"):
+        asked = statistics["pool_reused"] + statistics["pool_created"]
+        lines.append(f"  {'found in the pool':22}{_share(statistics['pool_reused'], asked):>12} of {asked}")
     tracked = live_tensors(device)
     for tensor in tracked[:rows]:
         lines.append(f"  {in_units(tensor.nbytes):>12}  {tensor.count} x {tensor.text}  {tensor.line}")
@@ -114,28 +114,28 @@ _tracking: list[Tracking] = []
 
 def track() -> Tracking:
     """Names, from now on, the line of the program that made each tensor: see `live_tensors` and `memory_summary`."""
-    found = Tracking()
-    origin.watch(found)
-    _tracking.append(found)
-    return found
+    tracking = Tracking()
+    origin.watch(tracking)
+    _tracking.append(tracking)
+    return tracking
 
 
 def live_tensors(device: DeviceLike = None) -> list[Live]:
     """What was made while `track` is on and is still alive, the largest first. A value that waits counts, too."""
     opened = devices.open_device(device)
-    made: dict[Storage, Origin] = {}
+    origins: dict[Storage, Origin] = {}
     for tracking in _tracking:
-        made.update(tracking.storages())
-    found: Counter[tuple[str, str, tuple[int, ...], DType]] = Counter()
+        origins.update(tracking.storages())
+    totals: Counter[tuple[str, str, tuple[int, ...], DType]] = Counter()
     nbytes: Counter[tuple[str, str, tuple[int, ...], DType]] = Counter()
-    wholes = {id(storage.whole) for storage in made if storage.whole is not None}  # Their parts are listed.
-    for storage, where in made.items():
+    wholes = {id(storage.whole) for storage in origins if storage.whole is not None}  # Their parts are listed.
+    for storage, where in origins.items():
         if storage.device is opened and id(storage) not in wholes:
             shape, dtype = storage.node.spec
             key = where.line, where.module, tuple(shape), dtype
-            found[key] += 1
+            totals[key] += 1
             nbytes[key] += dtype.format.nbytes(prod(shape)) if opened.target.wgsl else prod(shape) * dtype.itemsize
-    return [Live(*key, count=found[key], nbytes=size) for key, size in nbytes.most_common()]
+    return [Live(*key, count=totals[key], nbytes=size) for key, size in nbytes.most_common()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ class Leaks:
         verdict = "OK" if self.ok else "FAIL"
         grown = f"{in_units(max(self.nbytes, 0))} and {max(self.count, 0)} tensors more"
         lines = [f"leaks {verdict}: {grown} after {self.calls} calls"]
-        lines += [f"  {in_units(one.nbytes):>12}  {one.count} x {one.text}  {one.line}" for one in self.lines]
+        lines += [f"  {in_units(row.nbytes):>12}  {row.count} x {row.text}  {row.line}" for row in self.lines]
         return "\n".join(lines)
 
 
@@ -174,17 +174,17 @@ def leaks(function: Callable[[], object], *, calls: int = 6, device: DeviceLike 
                 function()
             executor.submit(opened)
             gc.collect()
-            rows = {(one.line, one.text): one for one in live_tensors(device)}
+            rows = {(row.line, row.text): row for row in live_tensors(device)}
             counters = opened.counters
             seen.append((rows, counters["live_bytes"], counters["live_buffers"]))
     (before, bytes_before, buffers_before), (after, bytes_after, buffers_after) = seen
     grown = []
-    for key, one in after.items():
+    for key, row in after.items():
         old = before.get(key)
-        if old is not None and one.count > old.count:
-            grown.append(replace(one, count=one.count - old.count, nbytes=one.nbytes - old.nbytes))
-    found = (bytes_after - bytes_before, buffers_after - buffers_before)
-    return Leaks(-(-calls // 2), *found, tuple(sorted(grown, key=lambda one: -one.nbytes)))
+        if old is not None and row.count > old.count:
+            grown.append(replace(row, count=row.count - old.count, nbytes=row.nbytes - old.nbytes))
+    growth = (bytes_after - bytes_before, buffers_after - buffers_before)
+    return Leaks(-(-calls // 2), *growth, tuple(sorted(grown, key=lambda row: -row.nbytes)))
 
 
 def in_units(nbytes: int) -> str:
@@ -196,5 +196,5 @@ def in_units(nbytes: int) -> str:
     return f"{nbytes} B" if unit == "B" else f"{size:.2f} {unit}"
 
 
-def _share(part: int, whole: int) -> str:
-    return f"{100 * part / whole:.1f}%" if whole else "-"
+def _share(part: int, total: int) -> str:
+    return f"{100 * part / total:.1f}%" if total else "-"

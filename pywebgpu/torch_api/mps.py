@@ -51,8 +51,8 @@ def current_allocated_memory() -> int:
 def driver_allocated_memory() -> int:
     """Bytes that were taken from the device in all."""
     _require("driver_allocated_memory")
-    found = memory.stats(NAME)
-    return found.get("device_bytes", found["live_bytes"])
+    statistics = memory.stats(NAME)
+    return statistics.get("device_bytes", statistics["live_bytes"])
 
 
 def recommended_max_memory() -> int:

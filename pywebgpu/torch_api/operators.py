@@ -190,12 +190,12 @@ def _native_batch_norm_legit(
 ) -> tuple[Tensor, ...]: ...
 @named_by_numpy
 def _native_batch_norm_legit(
-    input: Tensor, weight: Maybe, bias: Maybe, *given: Any, **options: Any
+    input: Tensor, weight: Maybe, bias: Maybe, *arguments: Any, **options: Any
 ) -> tuple[Tensor, ...]:
     """native_batch_norm, with running_mean and running_var or (no_stats) without both."""
-    has_stats = "running_mean" in options or isinstance(next(iter(given), None), Tensor)
+    has_stats = "running_mean" in options or isinstance(next(iter(arguments), None), Tensor)
     function = native_batch_norm if has_stats else _native_batch_norm_no_stats
-    return function(input, weight, bias, *given, **options)
+    return function(input, weight, bias, *arguments, **options)
 
 
 def _native_batch_norm_no_stats(
@@ -382,10 +382,10 @@ class _Extreme(Function):
     """The gradient of the largest or smallest of each segment: all rows that are it, or NaN beside it, share it."""
 
     @staticmethod
-    def forward(ctx: FunctionCtx, data: Tensor, found: Tensor, group: Tensor) -> Tensor:
-        is_it = (data == _with_dropped(found).gather(0, group)).logical_or(data.isnan())
+    def forward(ctx: FunctionCtx, data: Tensor, result: Tensor, group: Tensor) -> Tensor:
+        is_it = (data == _with_dropped(result).gather(0, group)).logical_or(data.isnan())
         ctx.save_for_backward(is_it.to(data.dtype), group)
-        return found.clone()
+        return result.clone()
 
     @staticmethod
     def backward(ctx: FunctionCtx, grad: Tensor) -> tuple[Tensor | None, ...]:
@@ -476,9 +476,9 @@ def _upsample_bilinear2d_aa(
         return functional.interpolate(
             input, scale_factor=tuple(scale_factors), mode="bilinear", align_corners=align_corners, antialias=True
         )
-    given = scales_h if isinstance(scales_h, Sequence) else (scales_h, scales_w)
+    factors = scales_h if isinstance(scales_h, Sequence) else (scales_h, scales_w)
     sizes = tuple(output_size)
-    steps = [1 / f if f else n / m for n, m, f in zip(input.shape[2:], sizes, given, strict=True)]
+    steps = [1 / f if f else n / m for n, m, f in zip(input.shape[2:], sizes, factors, strict=True)]
     resized: Tensor = filters.filtered(input, sizes, steps, "bilinear", corners=align_corners, antialias=True)
     return resized
 

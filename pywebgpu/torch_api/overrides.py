@@ -142,7 +142,9 @@ class TorchFunctionMode:
         state.modes.append(self)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         state.modes.pop()
 
     @classmethod
@@ -164,7 +166,9 @@ class DisableTorchFunctionSubclass:
     def __enter__(self) -> None:
         state.n_off += 1
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         state.n_off -= 1
 
 
@@ -174,7 +178,9 @@ class DisableTorchFunction:
     def __enter__(self) -> None:
         state.n_all_off += 1
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         state.n_all_off -= 1
 
 

@@ -56,7 +56,7 @@ class _Result(tuple[Any, ...]):
 @lru_cache(None)
 def _kind(name: str) -> type[_Result]:
     fields = _NAMES[name]
-    parts = {field: property(itemgetter(at)) for at, field in enumerate(fields)}
+    parts = {field: property(itemgetter(index)) for index, field in enumerate(fields)}
     return type(name, (_Result,), {"__slots__": (), "__module__": __name__, "_fields": fields, **parts})
 
 
@@ -68,5 +68,5 @@ def of(name: str, parts: Iterable[Any]) -> tuple[Any, ...]:
 def __getattr__(name: str) -> type[_Result]:
     if name.removesuffix("_out") in _NAMES:
         return _kind(name.removesuffix("_out"))
-    found: type[_Result] = lazy.absent(__name__)(name)
-    return found
+    kind: type[_Result] = lazy.absent(__name__)(name)
+    return kind

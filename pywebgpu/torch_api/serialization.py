@@ -39,8 +39,8 @@ class SourceChangeWarning(Warning):
 
 def add_safe_globals(safe_globals: Iterable[Global | tuple[object, ...]]) -> None:
     """Classes and functions that load may make and call, though weights_only is True; each alone, or with its name."""
-    for one in safe_globals:
-        torchfile.allowed |= {_name(one): one[0] if isinstance(one, tuple) else one}
+    for entry in safe_globals:
+        torchfile.allowed |= {_name(entry): entry[0] if isinstance(entry, tuple) else entry}
 
 
 def get_safe_globals() -> list[object]:
@@ -85,17 +85,17 @@ def get_unsafe_globals_in_checkpoint(f: str | os.PathLike[str] | BinaryIO) -> li
     return [name for name in objects.names(text) if name not in torchfile.NAMES and not objects.is_allowed(name)]
 
 
-def _name(one: Global | tuple[object, ...]) -> str:
+def _name(entry: Global | tuple[object, ...]) -> str:
     """What it is called in a file."""
-    if isinstance(one, tuple):
-        if len(one) != 2:
+    if isinstance(entry, tuple):
+        if len(entry) != 2:
             rule = "Expected tuple of length 2 (global, str of callable full path)"
-            raise ValueError(f"{rule}, but got tuple of length: {len(one)}")
-        if not isinstance(one[1], str):
-            raise TypeError(f"Expected second item in tuple to be str of callable full path, but got: {type(one[1])}")
-        return one[1]
-    known = archive.torch_name(one)
-    return f"{known.module}.{known.name}" if known is not None else f"{one.__module__}.{one.__qualname__}"
+            raise ValueError(f"{rule}, but got tuple of length: {len(entry)}")
+        if not isinstance(entry[1], str):
+            raise TypeError(f"Expected second item in tuple to be str of callable full path, but got: {type(entry[1])}")
+        return entry[1]
+    known = archive.torch_name(entry)
+    return f"{known.module}.{known.name}" if known is not None else f"{entry.__module__}.{entry.__qualname__}"
 
 
 def default_restore_location(storage: object, location: str) -> str:
@@ -145,8 +145,8 @@ def set_crc32_options(compute_crc32: bool) -> None:
 
 def get_default_load_endianness() -> LoadEndianness | None:
     """What set_default_load_endianness was given; None before."""
-    found = _settings["endianness"]
-    return found if isinstance(found, LoadEndianness) else None
+    endianness = _settings["endianness"]
+    return endianness if isinstance(endianness, LoadEndianness) else None
 
 
 def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
@@ -164,7 +164,7 @@ def check_module_version_greater_or_equal(
     try:
         parts = module.__version__.split(".")
         kinds = [type(part) for part in req_version_tuple]
-        return tuple(kind(parts[at]) for at, kind in enumerate(kinds)) >= tuple(req_version_tuple)
+        return tuple(kind(parts[index]) for index, kind in enumerate(kinds)) >= tuple(req_version_tuple)
     except Exception as error:
         text = (
             f"'{module.__name__}' module version string is malformed '{module.__version__}' and cannot be compared "

@@ -44,7 +44,9 @@ class set_stance:
     def __enter__(self) -> None:
         _set(self._stance)
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         _set(self._before)
 
     def __call__(self, function: F) -> F:

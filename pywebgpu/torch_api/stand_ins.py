@@ -269,26 +269,26 @@ class StandIn(types.ModuleType):
         if name.startswith("__"):
             raise AttributeError(f"module 'torch.{self._path}' has no attribute {name!r}")
         path = f"{self._path}.{name}"
-        found = ANSWERS.get(path)
-        if found is None and name in INSIDE.get(self._path, "").split():
+        value = ANSWERS.get(path)
+        if value is None and name in INSIDE.get(self._path, "").split():
             own = f"{self._path.rpartition('.')[0]}.{name}"  # nn.modules.conv is nn.conv here.
             is_own = _is_here(own) and own != "nn.utils"
-            found = importlib.import_module(f"pywebgpu.{own}") if is_own else module(path)
-        if found is None:
-            found = _elsewhere(self._path, name)
-        if found is None:
+            value = importlib.import_module(f"pywebgpu.{own}") if is_own else module(path)
+        if value is None:
+            value = _elsewhere(self._path, name)
+        if value is None:
             text = f"torch.{path} is not here: {why(path)}"
-            found = type(name, (Absent,), {"__doc__": text, "__module__": f"torch.{self._path}"})
-        setattr(self, name, found)
-        return found
+            value = type(name, (Absent,), {"__doc__": text, "__module__": f"torch.{self._path}"})
+        setattr(self, name, value)
+        return value
 
 
 def _layers() -> list[str]:
     """The names of torch.nn.modules that PyTorch calls public: its layers."""
     nn = importlib.import_module("pywebgpu.nn")
     others = {"DataParallel", "LazyModuleMixin", "NonDynamicallyQuantizableLinear"}
-    found = {name: getattr(nn, name) for name in nn.__all__ if name not in others}
-    return [name for name, value in found.items() if isinstance(value, type) and issubclass(value, nn.Module)]
+    values = {name: getattr(nn, name) for name in nn.__all__ if name not in others}
+    return [name for name, value in values.items() if isinstance(value, type) and issubclass(value, nn.Module)]
 
 
 def why(path: str) -> str:
@@ -308,9 +308,9 @@ def module(path: str) -> types.ModuleType | None:
             raise
     above, _, last = path.rpartition(".")
     if above in ("backends", "cuda"):
-        found = vars(importlib.import_module(f"pywebgpu.{above}")).get(last)
-        if isinstance(found, types.ModuleType | backends.Backend):
-            return found  # type: ignore[return-value]  # It stands for one.
+        member = vars(importlib.import_module(f"pywebgpu.{above}")).get(last)
+        if isinstance(member, types.ModuleType | backends.Backend):
+            return member  # type: ignore[return-value]  # It stands for one.
     return _STAND_INS.setdefault(path, StandIn(path)) if _is_known(path) else None
 
 
@@ -356,14 +356,14 @@ def _elsewhere(path: str, name: str) -> object:
         places.insert(0, f"nn.{path.removeprefix('nn.modules.')}")
     for place in places:
         holder = importlib.import_module(f"pywebgpu.{place}".rstrip(".")) if _is_here(place) else None
-        found = getattr(holder, name, None)
-        if found is not None and not isinstance(found, StandIn):
-            return found
+        value = getattr(holder, name, None)
+        if value is not None and not isinstance(value, StandIn):
+            return value
     if path.startswith("nn.modules") and name.startswith("_"):
         for family in ("norm", "channel_norm", "conv", "loss", "pooling", "recurrent", "spatial", "dropout"):
-            found = getattr(importlib.import_module(f"pywebgpu.nn.{family}"), name, None)
-            if found is not None:
-                return found
+            value = getattr(importlib.import_module(f"pywebgpu.nn.{family}"), name, None)
+            if value is not None:
+                return value
     return None
 
 

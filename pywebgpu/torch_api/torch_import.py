@@ -33,8 +33,8 @@ IMPORTS = re.compile(r"^\s*(?:from|import)\s+([\w.]+)", re.MULTILINE)
 def install(device: str | None = None, program: str | None = None, names: Sequence[str] = NAMES) -> None:
     """Makes `torch` mean pywebgpu in this process, for the program in a file. Raises RuntimeError where PyTorch was
     imported before. names: devices of PyTorch's that then mean the device."""
-    found = sys.modules.get("torch")
-    if found is not None and found is not surface:
+    known = sys.modules.get("torch")
+    if known is not None and known is not surface:
         raise RuntimeError("torch was imported before: import pywebgpu.as_torch first, or use `pywebgpu run`")
     chosen = devices.device(device or devices.default_device()).type
     if not settings.cuda:
@@ -87,5 +87,5 @@ class _Finder(importlib.abc.MetaPathFinder):
     ) -> importlib.machinery.ModuleSpec | None:
         if not fullname.startswith(("torch.", "functorch.")) and fullname != "functorch":  # PyTorch brings both.
             return None
-        found = stand_ins.module(fullname.removeprefix("torch."))
-        return None if found is None else importlib.machinery.ModuleSpec(fullname, lazy.AliasLoader(found))
+        module = stand_ins.module(fullname.removeprefix("torch."))
+        return None if module is None else importlib.machinery.ModuleSpec(fullname, lazy.AliasLoader(module))

@@ -74,10 +74,11 @@ def _sampled(side: Side, n_bins: int, size: int, sampling_ratio: int) -> Tensor:
     steps = create.arange(most, device=begin.device).to(begin.dtype)[:, None]
     index = create.arange(n_bins, device=begin.device).to(begin.dtype)[:, None]
     per_bin = grid.clamp(min=1)
-    at = (begin + index * bins)[:, :, None] + (steps + 0.5) * (bins / per_bin)[:, :, None]  # (k, n_bins, most, 1)
-    inside = (at >= -1) & (at <= size) & (steps < grid[:, :, None])
+    starts, length = begin + index * bins, bins / per_bin
+    positions = starts[:, :, None] + (steps + 0.5) * length[:, :, None]  # (k, n_bins, most, 1)
+    inside = (positions >= -1) & (positions <= size) & (steps < grid[:, :, None])
     rows = create.arange(size, device=begin.device).to(begin.dtype)
-    weights = (1 - (at.clamp(0, size - 1) - rows).abs()).clamp(min=0)
+    weights = (1 - (positions.clamp(0, size - 1) - rows).abs()).clamp(min=0)
     return functions.where(inside, weights, 0.0).sum(2) / per_bin
 
 
@@ -208,9 +209,9 @@ def roi_pool(
         vertical, horizontal = (_at_least_one((begin, extent + 1)) for begin, extent in sides)
         rows, columns = _covered(vertical, pooled_height, h, h), _covered(horizontal, pooled_width, w, w)
     own = input[boxes[:, 0].long()]  # (k, c, h, w)
-    best, at = _largest(own, columns)  # (k, c, h, pooled_width)
+    best, positions = _largest(own, columns)  # (k, c, h, pooled_width)
     best, row = _largest(best.transpose(2, 3), rows)  # (k, c, pooled_width, pooled_height)
-    column = at.transpose(2, 3).gather(3, row)
+    column = positions.transpose(2, 3).gather(3, row)
     empty = (~(rows.any(2)[:, None, None] & columns.any(2)[:, None, :, None])).expand(best.shape)
     pooled = functions.where(empty, 0.0, best).transpose(2, 3)
     place = functions.where(empty, -1, row * w + column).transpose(2, 3)
@@ -253,7 +254,7 @@ def deform_conv2d(
     out, _, kh, kw = weight.shape
     oh = (h + 2 * pad_h - dilation_h * (kh - 1) - 1) // stride_h + 1
     ow = (w + 2 * pad_w - dilation_w * (kw - 1) - 1) // stride_w + 1
-    taps, places = kh * kw, oh * ow
+    kernel_size, places = kh * kw, oh * ow
     moved = offset.reshape(n, offset_groups, kh, kw, 2, oh, ow)
     y = moved[:, :, :, :, 0] + _places(input, kh, oh, stride_h, pad_h, dilation_h)[:, None, :, None]
     x = moved[:, :, :, :, 1] + _places(input, kw, ow, stride_w, pad_w, dilation_w)[None, :, None]
@@ -270,8 +271,8 @@ def deform_conv2d(
             values = pixels.gather(3, index.expand(-1, -1, pixels.shape[2], -1))
             columns = columns + values * functions.where(exists, share, 0.0).reshape(n, offset_groups, 1, -1)
     if use_mask:
-        columns = columns * mask.reshape(n, offset_groups, 1, taps * places)
-    by_group = columns.reshape(n, groups, c // groups * taps, places)
+        columns = columns * mask.reshape(n, offset_groups, 1, kernel_size * places)
+    by_group = columns.reshape(n, groups, c // groups * kernel_size, places)
     result = (weight.reshape(groups, out // groups, -1) @ by_group).reshape(n, out, oh, ow)
     moved_sum: Tensor = result + bias[:, None, None]
     return moved_sum

@@ -32,11 +32,11 @@ def current_device() -> int:
 
 def get_device_name(device: DeviceLike = None) -> str:
     """The adapter's name."""
-    found = [adapter for adapter in adapters.adapters() if adapter.is_complete]
+    complete = [adapter for adapter in adapters.adapters() if adapter.is_complete]
     index = devices.device("webgpu" if device is None else device).index or 0
-    if index >= len(found):
-        raise RuntimeError(f"there is no adapter {index}: {adapters.problem() or f'only {len(found)} were found'}")
-    return found[index].name
+    if index >= len(complete):
+        raise RuntimeError(f"there is no adapter {index}: {adapters.problem() or f'only {len(complete)} were found'}")
+    return complete[index].name
 
 
 async def init() -> None:

@@ -50,8 +50,8 @@ class FunctionalModule(Module):
 
     @classmethod
     def _create_from(cls, model: Module, disable_autograd_tracking: bool = False) -> tuple[FunctionalModule, Tensors]:
-        whole, params, _ = FunctionalModuleWithBuffers._create_from(model, disable_autograd_tracking)
-        return cls(whole.stateless_model, whole.param_names), params
+        module, params, _ = FunctionalModuleWithBuffers._create_from(model, disable_autograd_tracking)
+        return cls(module.stateless_model, module.param_names), params
 
     def forward(self, params: Sequence[Tensor], *args: Any, **kwargs: Any) -> Any:
         """The module's result."""

@@ -214,8 +214,8 @@ def var(
     wide = wanted if wanted.kind is Kind.FLOAT else dtypes.float32
     axes = _axes(dim, input.ndim)
     count = _inside(input, mask).sum(axes, True)
-    apart = input - sum(input, axes, keepdim=True, dtype=wanted, mask=mask) / count
-    total = sum(apart * apart.conj(), axes, keepdim=keepdim, dtype=wide, mask=mask)
+    deviations = input - sum(input, axes, keepdim=True, dtype=wanted, mask=mask) / count
+    total = sum(deviations * deviations.conj(), axes, keepdim=keepdim, dtype=wide, mask=mask)
     count = count.reshape(total.shape)
     return (total / ((count.to(wide.part or wide) - less).clamp_min(0) if less else count)).to(wanted)
 
