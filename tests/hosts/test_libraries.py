@@ -36,6 +36,13 @@ tokenizer.post_processor = processors.TemplateProcessing("[CLS] $A", special_tok
 row = tokenizer.encode("low wlo")
 print(row.ids, row.tokens, tokenizer.decode(row.ids))
 """
+NOTEBOOK = """
+import sys
+sys.path.append("{root}")
+from pyodide.ffi import run_sync
+from tests import notebooks
+run_sync(notebooks.main(["{root}/notebooks/7-transformers.ipynb"]))
+"""
 
 
 def test_a_model_in_a_file_of_node_is_read_by_the_package_itself(tmp_path: Path) -> None:
@@ -62,3 +69,14 @@ def test_a_tokenizer_encodes_by_javascript_in_node(tmp_path: Path) -> None:
 @pytest.mark.skipif(bool(in_pyodide.why_missing("node")), reason=in_pyodide.why_missing("node"))
 def test_a_llama_and_a_bert_train_generate_and_are_read_again_in_node() -> None:
     assert command.main(["transformers_first", "--host", "node", "--device", "webgpu"]) == 0
+
+
+@pytest.mark.skipif(bool(in_pyodide.why_missing("node")), reason=in_pyodide.why_missing("node"))
+def test_the_notebook_of_transformers_runs_in_node(tmp_path: Path) -> None:
+    library = next(library for library in command.LIBRARIES if library.name == "transformers")
+    script = tmp_path / "notebook.py"
+    script.write_text(NOTEBOOK.format(root=in_pyodide.ROOT), encoding="utf-8")
+    wheels = in_pyodide.prepare(command.cache(), library.requirements)
+    lines, raised = in_pyodide.run("node", "webgpu", script, wheels, command.cache())
+    assert not raised
+    assert lines == ["7-transformers 4 shown"]

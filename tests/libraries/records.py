@@ -124,4 +124,19 @@ LIBRARIES = (
     Library("geoopt", ">=0.5.1,<0.6"),
     Library("nnAudio", ">=0.3.4,<0.4"),
     Library("higher", ">=0.2.1,<0.3"),
+    Library("vit-pytorch", ">=1.26,<1.27", "einops", alone="torchvision==0.29.1"),
+    Library("segmentation-models-pytorch", ">=0.6,<0.7", "timm==1.0.31", alone="torchvision==0.29.1"),
+    Library("piq", ">=0.8,<0.9", alone="torchvision==0.29.1"),
+    Library("lightly", ">=1.6,<1.7", "lightly_utils timm==1.0.31", alone="torchvision==0.29.1"),
+    Library(
+        "open-clip-torch", ">=3.3,<3.4", "ftfy wcwidth timm==1.0.31", ("use_open_clip",), alone="torchvision==0.29.1"
+    ),
+    Library("segment-anything", ">=1.0,<1.1", alone="torchvision==0.29.1"),
+    Library("pytorch-optimizer", ">=4.1,<4.2"),
+    Library("pytorch-msssim", ">=1.0,<1.1"),
+    Library("info-nce-pytorch", ">=0.1.4,<0.2"),
+    Library("linformer", ">=0.2.3,<0.3"),
+    Library("perceiver-pytorch", ">=0.11,<0.12", "einops"),
+    Library("thop", "==0.1.1.post2209072238"),
+    Library("neuraloperator", ">=2.0,<2.1", "tensorly tensorly-torch torch-harmonics opt_einsum zencfg ruamel.yaml"),
 )
