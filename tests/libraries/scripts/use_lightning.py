@@ -57,7 +57,7 @@ with tempfile.TemporaryDirectory() as folder:
     trainer.fit(net, data, data)
     print({name: f"{value.item():.5f}" for name, value in sorted(trainer.callback_metrics.items())})
     again = Net.load_from_checkpoint(saving.best_model_path)
-    print(again.hparams.width, torch.equal(again.layers[0].weight, net.layers[0].weight), flush=True)
+    print(again.hparams.width, torch.equal(again.layers[0].weight.cpu(), net.layers[0].weight.cpu()), flush=True)
     scores = trainer.test(net, data, verbose=False)
     print([{name: f"{value:.5f}" for name, value in score.items()} for score in scores])
     out = trainer.predict(net, data)

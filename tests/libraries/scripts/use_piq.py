@@ -1,7 +1,6 @@
 """Measures of images' quality."""
 
 import piq
-import torch
 from seeding import normal
 
 print("imported")

@@ -1,6 +1,5 @@
 """Similarity of images as a loss."""
 
-import torch
 from pytorch_msssim import SSIM, ms_ssim, ssim
 from seeding import normal
 
