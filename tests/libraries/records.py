@@ -71,7 +71,11 @@ LIBRARIES = (
     Library("gpytorch", ">=1.15,<1.16", "linear_operator==0.6.1 jaxtyping wadler_lindig"),
     Library("linear_operator", ">=0.6.1,<0.7", "jaxtyping wadler_lindig"),
     Library("tensordict", ">=0.15,<0.16", "pyvers orjson cloudpickle"),
-    Library("fastai", ">=2.8.12,<2.9", "fastdownload fastcore==2.2.41 fastprogress<1.1 fasttransform plum-dispatch<2.10 beartype"),
+    Library(
+        "fastai",
+        ">=2.8.12,<2.9",
+        "fastdownload fastcore==2.2.41 fastprogress<1.1 fasttransform plum-dispatch<2.10 beartype",
+    ),
     Library("einops", ">=0.8.2,<0.9", webgpu=True, in_pyodide=""),
     Library("torchvision", "==0.29.1", alone="torchvision==0.29.1"),
     Library("timm", ">=1.0.31,<1.1", alone="torchvision==0.29.1", in_pyodide="torchvision==0.29.1"),

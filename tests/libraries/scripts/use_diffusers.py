@@ -56,7 +56,7 @@ with torch.no_grad():
     print(drawn.shape, bool(drawn.isfinite().all()))
 with tempfile.TemporaryDirectory() as folder:
     unet.save_pretrained(folder)
-    again = UNet2DModel.from_pretrained(folder)
+    again = UNet2DModel.from_pretrained(folder).to(noisy.device)
     print("loaded", torch.equal(again(noisy, times).sample, unet(noisy, times).sample), flush=True)
 text = UNet2DConditionModel(
     sample_size=8, in_channels=2, out_channels=2, layers_per_block=1, block_out_channels=(8, 16), cross_attention_dim=8,
