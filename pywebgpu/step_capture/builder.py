@@ -468,14 +468,14 @@ class Builder:
         if _wants_gradient(value):
             self.is_open = True
             return value
-        if value.__dict__:
-            self.reason = self.reason or "it returns a new tensor with attributes of its own"
         fresh = self._fresh.setdefault(id(whole_storage), Fresh(len(self._fresh)))
         part = value._storage.location if whole_storage is not value._storage else None
         return self._view(value, Made(fresh, part, value._path, value))
 
     def _view(self, value: TensorBase, template: Made) -> Made:
         """A tensor that each run makes anew is a view of what it is a view of now."""
+        if value.__dict__:
+            self.reason = self.reason or "it returns a new tensor with attributes of its own"
         if value._history is not None and value._history.unrecorded:
             self.reason = self.reason or "it returns a view that was taken without gradients of what wants one"
         self._made[id(value)] = template

@@ -101,6 +101,7 @@ class _Walk:
         self.reasons = list(watched.reasons)
         saves = self.is_dynamic or not self.names.isdisjoint({"state_dict", "load_state_dict"})
         self.ignored = frozenset() if saves else counting.STATE_DICT
+        self.read |= counting.STATE_DICT if saves else frozenset()
         self.entries: list[Entry] = []
         self.met: dict[int, Any] = {}
         self.of_libraries: set[type] = set()  # classes that code of libraries finds by name
@@ -336,6 +337,8 @@ class _Walk:
                 if counting.has_hidden_slots(base):
                     self._refuse(f"{base.__name__} has a slot that hides one of its bases")
                 self._attributes(base.__name__, base, ["__mro__", *filter(self._sees, ("__name__", "__qualname__"))])
+                if type(base) is not type:  # That is the class of a class for good.
+                    self._note(base.__name__, Class(base))
                 self.waiting.append((META, type(base)))
                 own = type.__getattribute__(base, "__dict__")
                 self._go_on(self._of_class(base, own, counting.of_class(own, names)), are_named=True)

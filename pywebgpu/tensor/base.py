@@ -168,10 +168,14 @@ class TensorBase:
         history.read_outside.append(node)
         return node
 
-    def _raw(self) -> Node:
-        """The value without a history of its own."""
+    def _settle(self) -> None:
+        """Where it begins decides what happens: a step that is captured needs it to begin there."""
         if ever.captured and capture_state.capture is not None:
             capture_state.capture.settle(self._storage)
+
+    def _raw(self) -> Node:
+        """The value without a history of its own."""
+        self._settle()
         return view.through(self._storage.node, self._path)
 
     def _find_accumulator(self) -> GradAccumulator:

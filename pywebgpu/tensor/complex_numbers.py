@@ -45,6 +45,7 @@ def view_as_complex(input: Tensor) -> Tensor:
         )
     if not input.ndim:
         raise RuntimeError("Input tensor must have one or more dimensions")
+    input._settle()
     steps, offset = through(input._storage.node.spec.shape, input._path)
     if input.shape[-1] == 2:
         if steps[-1] != 1:

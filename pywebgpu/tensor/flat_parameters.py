@@ -5,6 +5,7 @@ of them, and a write to one of them takes it out. Nothing is copied for a value 
 tensors that already are the parts of one flat tensor (compiler/suballocation.py).
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
@@ -61,17 +62,17 @@ def are_new(tensors: Sequence[Tensor]) -> bool:
 def bundles(tensors: Iterable[Tensor], keys: Iterable[Any] | None = None) -> Iterator[list[int]]:
     """The numbers of the tensors that may be one flat tensor: of one device and dtype, of one key, not too large.
 
-    What may not, or is the only one of its kind, comes alone.
+    What may not, or is the only one of its kind, comes alone, and so do several of one storage: a write to one of them
+    takes it out of a flat tensor.
     """
     listed = list(tensors)
     open_: dict[Any, tuple[list[int], int]] = {}
-    seen: set[int] = set()
+    users = Counter([id(tensor._storage) for tensor in listed])
     for index, (tensor, key) in enumerate(zip(listed, keys or [None] * len(listed), strict=True)):
         storage = tensor._storage
-        if id(storage) in seen or not may_move(tensor):
+        if users[id(storage)] > 1 or not may_move(tensor):
             yield [index]
             continue
-        seen.add(id(storage))
         spec = _spec(storage)
         nbytes = packing.layout((spec.shape,), spec.dtype).size * spec.dtype.format.itemsize
         kind = (storage.device, spec.dtype, key)

@@ -194,6 +194,7 @@ def _outside() -> int:
 
 def distance(tensor: TensorBase) -> int:
     """Bytes from the begin of a tensor's memory to its first element."""
+    tensor._settle()
     return strides_of(tensor)[1] * tensor.dtype.itemsize
 
 

@@ -63,6 +63,7 @@ class MovementMethods(TensorBase):
 
     def storage_offset(self) -> int:
         """Where its first element lies in its memory."""
+        self._settle()
         return strides_of(self)[1]
 
     def is_contiguous(self, memory_format: object = None) -> bool:

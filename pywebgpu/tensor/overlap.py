@@ -25,6 +25,7 @@ def shows_same(first: TensorBase, other: TensorBase) -> bool:
     """Whether both show the same elements of one memory in the same order."""
     if first._storage is not other._storage:
         return False
+    first._settle()
     return first._path == other._path or (first.shape == other.shape and strides_of(first) == strides_of(other))
 
 

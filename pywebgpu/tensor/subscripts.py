@@ -420,5 +420,6 @@ def _is_same(view: TensorBase, value: object) -> bool:
     """Whether the value is the very memory that it would be written to, as after `x[i] += y`."""
     if not isinstance(value, TensorBase) or value._storage is not view._storage or value._history is not view._history:
         return False
+    view._settle()
     own = view._path
     return value._path in (own, (*own, (movement.reshape, {"shape": tuple(view.shape)})))
