@@ -140,6 +140,8 @@ class _Pickler(PURE):  # type: ignore[misc]
 
     def reducer_override(self, obj: Any) -> Any:
         match obj:
+            case tensor.Tensor() if _is_of_program(obj):
+                return self._of_class(obj)
             case tensor.Tensor():
                 return self._tensor(obj) if obj.layout is closed_types.strided else self._sparse(obj)
             case closed_types.Layout():
@@ -155,6 +157,20 @@ class _Pickler(PURE):  # type: ignore[misc]
         if isinstance(value, parameter()):
             plain: Any = value.detach()
             return Name("torch._utils", "_rebuild_parameter"), (plain, value.requires_grad, OrderedDict())
+        return self._memory(value)
+
+    def _of_class(self, value: Any) -> tuple[Any, tuple[Any, ...]]:
+        """A tensor of a program's own class, with what the program keeps at it."""
+        kind = type(value)
+        if isinstance(value._storage.device, importlib.import_module("pywebgpu.tensor.wrapper").WrapperDevice):
+            facts = value.dtype, size.Size(value.shape), value.stride(), value.storage_offset(), value.layout
+            make: Any = Name("torch._utils", "_rebuild_wrapper_subclass")
+            arguments: tuple[Any, ...] = kind, *facts, value.device, value.requires_grad
+        else:
+            make, arguments = self._memory(value)
+        return Name("torch._tensor", "_rebuild_from_type_v2"), (make, kind, arguments, value._attributes())
+
+    def _memory(self, value: tensor.Tensor) -> tuple[Any, tuple[Any, ...]]:
         storage, (strides, offset) = value._storage, strides_of(value)
         if value.is_meta:
             facts = value.dtype, tuple(value.shape), tuple(strides), value.requires_grad
@@ -206,6 +222,12 @@ class _Pickler(PURE):  # type: ignore[misc]
 def parameter() -> Any:
     """The class of parameters: layers are no part of files."""
     return importlib.import_module("pywebgpu.nn.parameter").Parameter
+
+
+def _is_of_program(value: tensor.Tensor) -> bool:
+    """Whether a tensor is of a class that is not of this library, and says nothing of how it is pickled."""
+    kind = type(value)
+    return not kind.__module__.startswith("pywebgpu.") and kind.__reduce_ex__ is tensor.Tensor.__reduce_ex__
 
 
 def torch_name(obj: object) -> Name | None:

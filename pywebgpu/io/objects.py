@@ -126,6 +126,10 @@ class _Unpickler(pickle.Unpickler):
                 return lambda *record: self.builder.tensor(torchfile.meta_record(*record))
             case "torch._utils._rebuild_parameter":
                 return lambda data, wants, *rest: archive.parameter()(data, wants)
+            case "torch._tensor._rebuild_from_type_v2":
+                return _of_class
+            case "torch._utils._rebuild_wrapper_subclass":
+                return _wrapper
             case "torch.device":
                 return torchfile.device
             case "torch.Size":
@@ -138,6 +142,22 @@ class _Unpickler(pickle.Unpickler):
         if stand_in is not None:
             return stand_in.value if isinstance(stand_in.value, dtypes.DType) and not _is_storage(name) else stand_in
         return _ours(path, name)
+
+
+def _of_class(build: Any, kind: type[Any], arguments: tuple[Any, ...], state: Any) -> Any:
+    """torch._tensor._rebuild_from_type_v2: a tensor of a program's class, with what the program kept at it."""
+    built = build(*arguments)
+    value = built if type(built) is kind else built.as_subclass(kind)
+    attributes = state[0] if isinstance(state, tuple) else state
+    value.__dict__.update(attributes or {})
+    return value
+
+
+def _wrapper(
+    kind: type[Any], dtype: Any, shape: Any, strides: Any, offset: Any, layout: Any, device: Any, requires_grad: bool
+) -> Any:
+    """torch._utils._rebuild_wrapper_subclass: a tensor whose class computes it."""
+    return tensor.Tensor._make_wrapper_subclass(kind, shape, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 class _Allowed(_Unpickler):

@@ -15,7 +15,7 @@ import struct
 import zipfile
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, NoReturn
 
 from pywebgpu import devices, dtypes, errors
 from pywebgpu.io import pickled, strided
@@ -86,6 +86,7 @@ class Record(NamedTuple):
     dtype: dtypes.DType
     view: strided.View
     requires_grad: bool
+    is_parameter: bool = False
 
     def shows_all(self) -> bool:
         """Whether each element of the storage is one of the tensor's."""
@@ -270,7 +271,7 @@ class Builder:
         return built
 
     def tensor(self, record: Record) -> tensor.Tensor:
-        key = record._replace(requires_grad=False)
+        key = record._replace(requires_grad=False, is_parameter=False)
         if key.storage.key == META and key not in self.made:
             self.made[key] = empty_strided(record.view.shape, record.view.strides, dtype=record.dtype, device=META)
         if key not in self.made:
@@ -284,6 +285,9 @@ class Builder:
                 self.made[key] = self.read_view(key.storage, key.dtype, key.view)
                 self.wholes.setdefault(key.storage.key, self.made[key])
         alias: tensor.Tensor = self.made[key].detach()
+        if record.is_parameter:
+            parameter: tensor.Tensor = import_module("pywebgpu.nn.parameter").Parameter(alias, record.requires_grad)
+            return parameter
         return alias.requires_grad_(record.requires_grad)
 
     def read_view(self, storage: Storage, dtype: dtypes.DType, view: strided.View) -> Any:
@@ -347,7 +351,7 @@ LAYOUTS = tuple(f"torch.sparse_{name}" for name in ("coo", "csr", "csc", "bsr", 
 
 def layout_name(name: Any) -> str:
     """torch.serialization._get_layout: here the name stands for the layout until the tensor is made."""
-    if name not in LAYOUTS:
+    if name not in (*LAYOUTS, "torch.strided"):
         raise TorchFileError(f"the file has a tensor of the layout {documents.shown(name)}")
     return str(name)
 
@@ -386,7 +390,7 @@ def meta_record(dtype: Any, shape: Any, strides: Any, requires_grad: Any) -> Rec
 def _parameter(data: object, requires_grad: object, *rest: Any) -> Record:
     if type(data) is not Record:
         raise TorchFileError("the file has a parameter without a tensor")
-    return data._replace(requires_grad=requires_grad is True and data.dtype.is_floating_point)
+    return data._replace(requires_grad=requires_grad is True and data.dtype.is_floating_point, is_parameter=True)
 
 
 def _of_type(function: object, kind: object, arguments: object, state: object) -> Record:
@@ -396,6 +400,10 @@ def _of_type(function: object, kind: object, arguments: object, state: object) -
         raise TorchFileError("the file has a tensor of an unknown kind")
     built: Record = function.call(*arguments)  # type: ignore[attr-defined]
     return built
+
+
+def _of_wrapper(*facts: object) -> NoReturn:
+    raise TorchFileError("the file has a tensor whose class computes it: name the class as safe")
 
 
 def _ordered(pairs: object = ()) -> collections.OrderedDict[Any, Any]:
@@ -472,6 +480,7 @@ def _names() -> dict[str, StandIn]:
         "torch._utils._rebuild_parameter": _parameter,
         "torch._utils._rebuild_parameter_with_state": _parameter,
         "torch._utils._rebuild_sparse_tensor": sparse_record,
+        "torch._utils._rebuild_wrapper_subclass": _of_wrapper,
         "torch.serialization._get_layout": layout_name,
         "torch._tensor._rebuild_from_type_v2": _of_type,
         "_codecs.encode": _encoded,

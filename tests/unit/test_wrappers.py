@@ -80,6 +80,28 @@ def _parameters(torch: Any) -> list[Any]:
     ]  # fmt: skip
 
 
+class Labelled:
+    """A part of classes of both libraries, whose tensors are saved with their class."""
+
+
+def _files(torch: Any) -> list[Any]:
+    io = importlib.import_module("io")
+    kind = type("Kept", (Labelled, torch.Tensor), {"__module__": __name__})
+    globals()["Kept"] = kind  # Where the file finds it.
+    value = torch.arange(3.0).as_subclass(kind)
+    value.label = "a"
+    loaded = []
+    for item in (value, torch.nn.Parameter(value), torch.nn.Parameter(torch.ones(2))):
+        file = io.BytesIO()
+        torch.save(item, file)
+        file.seek(0)
+        with torch.serialization.safe_globals([kind]):
+            again = torch.load(file)
+        facts = type(again).__name__, isinstance(again, torch.nn.Parameter), again.requires_grad
+        loaded += [*facts, getattr(again, "label", ""), again.detach()]
+    return loaded
+
+
 def _modes(torch: Any) -> list[Any]:
     python_dispatch = importlib.import_module(f"{torch.__name__}.utils._python_dispatch")
     no_dispatch = importlib.import_module(f"{torch.__name__}.utils._mode_utils").no_dispatch
@@ -99,7 +121,7 @@ def _modes(torch: Any) -> list[Any]:
     return [names, y, python_dispatch._get_current_dispatch_mode()]
 
 
-@pytest.mark.parametrize("program", [_operators, _gradients, _training, _parameters, _modes])
+@pytest.mark.parametrize("program", [_operators, _gradients, _training, _files, _parameters, _modes])
 def test_a_program_with_rules_for_operators_says_what_it_says_under_pytorch(program: Any) -> None:
     with pywebgpu.device("cpu"):
         assert _plain(program(pywebgpu)) == _plain(program(theirs))
