@@ -13,6 +13,7 @@ import os
 import pickle
 import pickletools
 from typing import TYPE_CHECKING, Any, BinaryIO
+from weakref import WeakValueDictionary
 
 from pywebgpu import dtypes
 from pywebgpu.io import archive, pickled, torchfile
@@ -36,7 +37,7 @@ def load(file: BinaryIO, place: Place, pickle_module: Any = None, **options: Any
     kind: Any = _Unpickler
     if pickle_module is not None and pickle_module is not pickle:
         kind = type("Unpickler", (_Unpickler, pickle_module.Unpickler), {"load": pickle_module.Unpickler.load})
-    return kind(text, torchfile.Builder(read, place, torchfile.MAX_OVERLAP * n_bytes), **options).load()
+    return _loaded(kind(text, torchfile.Builder(read, place, torchfile.MAX_OVERLAP * n_bytes), **options))
 
 
 def load_allowed(file: BinaryIO, place: Place) -> object:
@@ -52,7 +53,16 @@ def load_allowed(file: BinaryIO, place: Place) -> object:
     if not others:
         file.seek(start)
         return torchfile.load(file, place)
-    return _Allowed(text, torchfile.Builder(read, place, torchfile.MAX_OVERLAP * n_bytes)).load()
+    return _loaded(_Allowed(text, torchfile.Builder(read, place, torchfile.MAX_OVERLAP * n_bytes)))
+
+
+def _loaded(unpickler: Any) -> object:
+    """The object of a pickle. Its storages are read before the file is closed."""
+    result: object = unpickler.load()
+    unpickler.memo = {}
+    for late in list(unpickler.late.values()):
+        late.untyped()
+    return result
 
 
 def names(text: bytes) -> set[str]:
@@ -105,7 +115,7 @@ class _Unpickler(pickle.Unpickler):
     def __init__(self, text: bytes, builder: torchfile.Builder, **options: Any) -> None:
         super().__init__(io.BytesIO(text), **options)
         self.builder = builder
-        self.late: dict[torchfile.Storage, Any] = {}
+        self.late: WeakValueDictionary[torchfile.Storage, Any] = WeakValueDictionary()  # those that the result holds
 
     def persistent_load(self, pid: Any) -> Any:
         stored = torchfile.storage(pid)

@@ -41,12 +41,16 @@ class StandIn(NamedTuple):
     value: Any = None
 
 
-def read(source: Source, names: Mapping[str, StandIn], persistent: Callable[[Any], Any]) -> Any:
+def read(
+    source: Source, names: Mapping[str, StandIn], persistent: Callable[[Any], Any], encoding: str = "utf-8"
+) -> Any:
     """The value of one pickle. `persistent` makes a value of what the pickle keeps outside itself.
+
+    encoding: of strings that Python 2 wrote, or "bytes".
 
     Raises: TorchFileError.
     """
-    machine = _Machine(names, persistent)
+    machine = _Machine(names, persistent, encoding)
     try:
         for count, (opcode, argument, _) in enumerate(pickletools.genops(source)):  # type: ignore[arg-type]
             act = ACTIONS.get(opcode.name)
@@ -106,8 +110,8 @@ class _Machine:
     where Python runs in a browser, freeing a nest that is too deep would end the page.
     """
 
-    def __init__(self, names: Mapping[str, StandIn], persistent: Callable[[Any], Any]) -> None:
-        self.names, self.persistent = names, persistent
+    def __init__(self, names: Mapping[str, StandIn], persistent: Callable[[Any], Any], encoding: str) -> None:
+        self.names, self.persistent, self.encoding = names, persistent, encoding
         self.stack: list[Any] = []
         self.below: list[list[Any]] = []
         self.memo: dict[int, Any] = {}
@@ -163,6 +167,10 @@ class _Machine:
         else:
             self.marked()
 
+    def text(self, argument: str) -> None:
+        held = argument.encode("latin1")
+        self.push(held if self.encoding == "bytes" else held.decode(self.encoding))
+
     def append(self, items: list[Any]) -> None:
         if type(self.stack[-1]) is not list:
             raise TorchFileError(f"the file appends to a {type(self.stack[-1]).__name__}")
@@ -208,13 +216,15 @@ class _Machine:
             raise TorchFileError(f"the file gives attributes to a {type(self.stack[-1]).__name__}")
 
 
+OF_PYTHON_2 = ("STRING", "BINSTRING", "SHORT_BINSTRING")  # bytes that may be text
 PUSHED = """
     INT BININT BININT1 BININT2 LONG LONG1 LONG4 FLOAT BINFLOAT
-    STRING BINSTRING SHORT_BINSTRING UNICODE BINUNICODE SHORT_BINUNICODE BINUNICODE8 BINBYTES SHORT_BINBYTES BINBYTES8
+    UNICODE BINUNICODE SHORT_BINUNICODE BINUNICODE8 BINBYTES SHORT_BINBYTES BINBYTES8
 """
 # Opcodes of containers, numbers, strings, the memo, and of calls of a listed name.
 ACTIONS: dict[str, Callable[[_Machine, Any], Any]] = {
     **dict.fromkeys(PUSHED.split(), lambda machine, argument: machine.push(argument)),
+    **dict.fromkeys(OF_PYTHON_2, lambda machine, argument: machine.text(argument)),
     **dict.fromkeys(("PROTO", "FRAME", "STOP"), lambda machine, _: None),
     "NONE": lambda machine, _: machine.push(None),
     "NEWTRUE": lambda machine, _: machine.push(True),

@@ -274,7 +274,7 @@ def _read(file: BinaryIO, place: Callable[[str], DeviceLike], weights_only: bool
         if first[:2] == b"PK" and not (weights_only and not reader.allowed):
             reader = _optional("pywebgpu.io.objects")
             return reader.load_allowed(file, place) if weights_only else reader.load(file, place, **options)
-        return reader.load(file, place)
+        return reader.load(file, place, encoding=options.get("encoding", "utf-8"))
     return decode(*safetensors.read(file, place("cpu")))
 
 

@@ -93,9 +93,11 @@ class Record(NamedTuple):
         return self.view.offset == 0 and self.view.n_items() * self.dtype.itemsize == self.storage.n_bytes
 
 
-def load(file: BinaryIO, place: Place | DeviceLike = None) -> Any:
+def load(file: BinaryIO, place: Place | DeviceLike = None, *, encoding: str = "utf-8") -> Any:
     """What `torch.save` wrote, with its tensors on a device (the default device when None), or on the
     one which a function says for the device that they were saved from.
+
+    encoding: of strings that Python 2 wrote, or "bytes".
 
     Raises: TorchFileError when the file is damaged, or holds anything but tensors, containers, numbers and strings.
     """
@@ -104,7 +106,7 @@ def load(file: BinaryIO, place: Place | DeviceLike = None) -> Any:
     size = file.seek(0, os.SEEK_END) - start
     file.seek(start)
     try:
-        tree, storages = _from_archive(file, size) if is_archive else _from_stream(file, size)
+        tree, storages = _from_archive(file, size) if is_archive else _from_stream(file, size, encoding)
         return Builder(storages, place, MAX_OVERLAP * size).build(tree)
     except errors.PywebgpuError:
         raise
@@ -161,7 +163,7 @@ def _member(archive: zipfile.ZipFile, name: str, size: int) -> bytes:
     return archive.read(name)
 
 
-def _from_stream(file: BinaryIO, size: int) -> tuple[Any, Callable[[Storage], bytes]]:
+def _from_stream(file: BinaryIO, size: int, encoding: str) -> tuple[Any, Callable[[Storage], bytes]]:
     """The tree of a file of `size` bytes without an archive, and how to read its storages, which come last."""
     end = file.tell() + size
     source = _Bounded(file, end)
@@ -170,7 +172,7 @@ def _from_stream(file: BinaryIO, size: int) -> tuple[Any, Callable[[Storage], by
     system = _unpickle(source)[0]
     if not isinstance(system, dict) or system.get("little_endian") is not True:
         raise TorchFileError("the file was written on a big-endian machine")
-    tree, storages = _unpickle(source)
+    tree, storages = _unpickle(source, encoding)
     keys = _unpickle(source)[0]
     if not isinstance(keys, list) or not all(type(key) is str for key in keys) or len(set(keys)) != len(keys):
         raise TorchFileError("the file has no list of its storages")
@@ -204,22 +206,24 @@ class _Bounded:
         return self.file.read(n)
 
 
-def _unpickle(source: pickled.Source) -> tuple[Any, dict[str, Storage]]:
+def _unpickle(source: pickled.Source, encoding: str = "utf-8") -> tuple[Any, dict[str, Storage]]:
     """One pickle, from where the file stands, and the storages that it names."""
     storages: dict[str, Storage] = {}
 
     def persistent(pid: object) -> Storage:
         held = storage(pid)
-        if storages.setdefault(held.key, held) != held:
+        known = storages.setdefault(held.key, held)
+        if known != held and (known.n_items or held.n_items):  # All without memory have one key.
             raise TorchFileError(f"the file has two storages {documents.shown(held.key)}")
         return held
 
-    return pickled.read(source, NAMES, persistent), storages
+    return pickled.read(source, NAMES, persistent, encoding), storages
 
 
 def storage(pid: object) -> Storage:
     """The storage that a pickle means by what it keeps outside itself."""
     parts: Any = pid if type(pid) is tuple and 5 <= len(pid) <= 6 else [None] * 5
+    parts = [part.decode("ascii") if type(part) is bytes else part for part in parts]
     kind, stand_in, key, location, n_items, *view = parts
     fits = kind == "storage" and type(stand_in) is StandIn and type(key) is type(location) is str and is_size(n_items)
     if not fits or any(entry is not None for entry in view):
@@ -453,7 +457,9 @@ def device(*parts: Any) -> str | devices.device:
 
 
 def _encoded(text: object, coding: object = "latin1") -> bytes:
-    """How protocol 2 spells bytes."""
+    """How protocol 2 spells bytes; later ones have them as they are."""
+    if type(text) is bytes:
+        return text
     if type(text) is not str:
         raise TorchFileError("the file has bytes that are no text")
     return text.encode("latin1")

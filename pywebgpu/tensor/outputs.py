@@ -143,7 +143,10 @@ def _check(out: Tensor, result: Tensor, name: str, part: str, *, is_alone: bool)
             "arguments requires grad."
         )
     if out._storage.device is not result._storage.device:
-        raise RuntimeError(f"Expected out tensor to have device {result.device}, but got {out.device} instead")
+        raise RuntimeError(
+            f"Expected all tensors to be on the same device: Expected out tensor to have device "
+            f"{result.device}, but got {out.device} instead"
+        )
     wanted, result_dtype = out.dtype, result.dtype
     if wanted is result_dtype or (name in FLAGS and wanted is dtypes.uint8):
         return

@@ -377,3 +377,22 @@ def test_random_damage_raises_nothing_else(seed: int, new: bool) -> None:
             damaged[draw.randrange(len(data))] = draw.randrange(256)
         with contextlib.suppress(torchfile.TorchFileError, safetensors.SafetensorError):
             state.load(io.BytesIO(damaged), "cpu")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin1", "bytes"])
+@pytest.mark.filterwarnings("ignore:pickle_load_args")
+def test_strings_of_python_2_are_decoded_as_asked(encoding: str) -> None:
+    text = "żąó".encode()
+    head = (torchfile.LEGACY_MAGIC, torchfile.LEGACY_PROTOCOL, {"little_endian": True})
+    tree = b"\x80\x02U" + bytes([len(text)]) + text + b"."  # SHORT_BINSTRING
+    file = b"".join([*(pickle.dumps(part, 2) for part in head), tree, pickle.dumps([], 2)])
+    theirs = torch.load(io.BytesIO(file), encoding=encoding)
+    assert pywebgpu.load(io.BytesIO(file), encoding=encoding) == theirs
+
+
+def test_storages_that_a_program_keeps_outlive_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "kept.pt"
+    pywebgpu.save({"storage": pywebgpu.arange(3.0).storage(), "bytes": bytearray(b"ab")}, path)
+    loaded = pywebgpu.load(path, weights_only=False)
+    assert loaded["storage"].tolist() == [0, 1, 2]
+    assert loaded["bytes"] == bytearray(b"ab")

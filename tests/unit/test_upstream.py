@@ -32,6 +32,7 @@ def test_a_sample_of_a_sample_is_a_sample_of_the_whole() -> None:
 def test_a_test_of_cpu_has_its_name_on_a_device_that_pytorch_does_not_bring() -> None:
     assert command.on_device("TestACPU.test_b_cpu_int64", "webgpu") == "TestAPRIVATEUSE1.test_b_webgpu_int64"
     assert command.on_device("TestA.test_b", "webgpu") == ""
+    assert command.on_device("TestACPU.test_b_cpu_float64", "webgpu") == ""
 
 
 def test_each_exclusion_has_a_reason_and_they_are_few() -> None:
