@@ -1404,23 +1404,26 @@ IN_LIBRARIES = {
         "string.Template, 'substitute', lambda *_, **__: 'z'",
     ),
 }
-LIBRARIES = tuple(
-    Case(
-        f"class_of_a_library_{name}",
-        f"""
+OBJECTS_OF_LIBRARIES = """
 import contextlib, string, textwrap
 @contextlib.contextmanager
 def cm(): yield 2.0
 def entered(c):
     with c as k: return k
 ct = collections.Counter("aab")
-chained, user = collections.ChainMap({{"a": 2.0}}), collections.UserDict(a=2.0)
+chained, user = collections.ChainMap({"a": 2.0}), collections.UserDict(a=2.0)
 class E(enum.IntFlag): A = 1; B = 2
 class Mapping(collections.abc.Mapping):
     def __getitem__(self, k): return 2.0
     def __iter__(self): return iter("a")
     def __len__(self): return 1
 mapping = Mapping()
+"""
+LIBRARIES = tuple(
+    Case(
+        f"class_of_a_library_{name}",
+        f"""
+{OBJECTS_OF_LIBRARIES}
 def step(x): return x * {call}
 """,
         f"patch({change})",

@@ -11,7 +11,7 @@ import textwrap
 from dataclasses import dataclass, field, replace
 
 import pywebgpu
-from tests.fuzz.programs import composed, effects, modules, numbers, own, sources, state, training
+from tests.fuzz.programs import composed, effects, modules, numbers, own, places, sources, state, training
 from tests.fuzz.programs.program import CLOSURE, GLOBALS, Program
 
 
@@ -186,7 +186,7 @@ SOFT = "x = x / (1 + x.abs())"
 
 
 def a_number(draw: random.Random) -> Part:
-    one = draw.choice(sources.SOURCES)
+    one = draw.choice((*sources.SOURCES, *places.SOURCES))
     use = re.sub(r"(?<!['.])\bk\b(?!['=])", "number", numbers.USES[draw.choice(TAME)])
     body = f"number = {one.read}\nx = {use}\n{SOFT}"
     return Part(f"source {one.name}", one.setup, body, one.sets, one.modules, one.scopes)

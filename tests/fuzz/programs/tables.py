@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from tests.fuzz.programs import effects, language, modules, numbers, optimizers, sources, state, training
+from tests.fuzz.programs import effects, language, modules, numbers, optimizers, places, sources, state, training
 from tests.fuzz.programs.program import Program
 
 # Steps of the other tables that write to what outlives the call: no guard sees that, and the audit of the second call does.
@@ -41,7 +41,7 @@ def told(programs: tuple[Program, ...]) -> tuple[Program, ...]:
 
 
 # Where names are the subject, globals and closures are two subjects; elsewhere every other program has either.
-NAMES: tuple[Program, ...] = told((*sources.PROGRAMS, *effects.PROGRAMS, *language.PROGRAMS))
+NAMES: tuple[Program, ...] = told((*sources.PROGRAMS, *places.PROGRAMS, *effects.PROGRAMS, *language.PROGRAMS))
 OTHERS: tuple[Program, ...] = told(
     (*numbers.PROGRAMS, *modules.PROGRAMS, *optimizers.PROGRAMS, *state.PROGRAMS, *training.PROGRAMS)
 )

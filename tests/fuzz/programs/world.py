@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import collections
 import contextlib
 import decimal
 import functools
@@ -16,8 +17,10 @@ import os
 import random
 import shutil
 import signal
+import string
 import sys
 import tempfile
+import textwrap
 import threading
 import types
 import warnings
@@ -292,7 +295,9 @@ def _edited(torch: Any) -> tuple[Any, ...]:
     """What programs may give other attributes."""
     nn = torch.nn
     classes = torch.Tensor, nn.Parameter, nn.Module, nn.Linear, nn.Tanh, torch.optim.SGD, torch.distributions.Normal
-    return builtins, torch, nn.functional, *classes
+    libraries = textwrap.TextWrapper, contextlib.nullcontext, string.Template
+    containers = collections.Counter, collections.ChainMap, collections.UserDict
+    return builtins, torch, nn.functional, *classes, *libraries, *containers
 
 
 def _restore(thing: Any, before: dict[str, Any]) -> None:
