@@ -6,6 +6,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, ItemsView, Iterator, ValuesView
 from functools import partial
+from itertools import repeat
 from operator import is_
 from typing import TYPE_CHECKING, Any, Self
 
@@ -202,19 +203,21 @@ def watch_states(optimizer: Optimizer) -> None:
 
 def _groups_guard(optimizer: Optimizer) -> Guard:
     title = type(optimizer).__name__
-    groups = [(group, list(group["params"]), _fixed(group)) for group in optimizer.param_groups]
+    groups = [(group, list(group["params"]), *_looks(group)) for group in optimizer.param_groups]
     hooks = _hooks(optimizer)
 
     def guard() -> str | None:
         now = optimizer.param_groups
         if len(now) != len(groups) or any(
-            current is not group for current, (group, _, _) in zip(now, groups, strict=True)
+            current is not group for current, (group, *_) in zip(now, groups, strict=True)
         ):
             return f"{title} has other parameter groups"
-        for group, params, fixed in groups:
+        for group, params, fixed, names, values in groups:
             listed = dict.__getitem__(group, "params")
             if len(listed) != len(params) or not all(map(is_, listed, params)):
                 return f"{title} has other parameters"
+            if all(map(is_, map(dict.get, repeat(group), names), values)):
+                continue
             name = _changed(group, fixed)
             if name is not None:
                 return f"{title}: {name} was {dict(fixed)[name]!r} and is {group.get(name)!r}"
@@ -240,6 +243,12 @@ def _states_guard(optimizer: Optimizer) -> Guard:
         return None
 
     return guard
+
+
+def _looks(group: dict[str, Any]) -> tuple[list[tuple[str, Any]], list[str], list[Any]]:
+    """What is fixed of a group; the same as names and values."""
+    fixed = _fixed(group)
+    return fixed, [name for name, _ in fixed], [value for _, value in fixed]
 
 
 def _fixed(home: dict[str, Any]) -> list[tuple[str, Any]]:

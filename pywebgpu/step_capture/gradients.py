@@ -38,12 +38,14 @@ class NewGradients:
         self._are_in_place = False
         self._changes = -1  # the number of changes up to which they had these storages
         self.wholes: dict[int, Storage] = {}  # those of the last run, by their number among the new storages
+        self._n_flat = 0  # storages that are a part of a whole
 
     def keep(self) -> None:
         """What is in `.grad` now is what the last run made."""
         self._grads = [leaf._grad for leaf in self._leaves]
         self._storages = [*map(_storage, self._grads)]
         self._wholes_of = [*map(_whole, self._storages)]
+        self._n_flat = sum(storage.whole is not None for storage in self._storages)
         for storage in self._storages:
             storage.forget_piece()  # It would count as one who holds the value of the whole.
         self.wholes = {
@@ -65,7 +67,7 @@ class NewGradients:
                 return False  # Storages are compared by identity.
             self._changes = changes
         wholes = [*self.wholes.values()]
-        n_flat = len(self._wholes_of) - self._wholes_of.count(None)
+        n_flat = self._n_flat
         n_own = len(self._storages) - n_flat
         # A storage is held by its gradient and here; one that is no part also among the wholes.
         if sum(map(getrefcount, self._storages)) != (_LISTED + 1) * len(self._storages) + n_own:

@@ -8,6 +8,7 @@ docs/guides/export.md lists the instructions, tests/cases/host_programs.json wha
 from __future__ import annotations
 
 import operator
+from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from math import ceil, copysign, cos, exp, floor, log, sin, sqrt, trunc
@@ -244,7 +245,7 @@ class Bound:
     wrote: then `run` does all in its order.
     """
 
-    __slots__ = ("_code", "_names", "_start", "_writes", "is_deferred", "program")
+    __slots__ = ("_code", "_names", "_setters", "_start", "_written", "is_deferred", "program")
 
     def __init__(
         self,
@@ -258,7 +259,8 @@ class Bound:
         self.is_deferred = _is_deferred(program)
         self._start: list[Any] = [None] * len(program.instructions)
         self._code: list[tuple[int, int, Any, Any, Any]] = []
-        self._writes: list[tuple[Any, int]] = []
+        self._setters: list[Any] = []
+        self._written: list[int] = []  # the instructions whose values they write
         for number, (op, operands) in enumerate(program.instructions):
             if op == "const":
                 self._start[number] = operands[0]
@@ -267,7 +269,8 @@ class Bound:
             elif op == "guard":
                 self._code.append((_GUARD, number, None, *operands))
             elif op == "write" and self.is_deferred:
-                self._writes.append((setters[operands[0]], operands[1]))
+                self._setters.append(setters[operands[0]])
+                self._written.append(operands[1])
             elif op == "write":
                 self._code.append((_WRITE, number, setters[operands[0]], operands[1], None))
             elif op == "act":
@@ -300,8 +303,7 @@ class Bound:
 
     def commit(self, values: list[Any]) -> None:
         """Writes what `run` computed, where it did not itself."""
-        for setter, index in self._writes:
-            setter(values[index])
+        deque(map(operator.call, self._setters, map(values.__getitem__, self._written)), 0)
 
     def _now(self, number: int, before: str, now: str) -> str:
         text = self.program.text(number, self._names)

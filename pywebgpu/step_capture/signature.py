@@ -212,6 +212,8 @@ def _facts(value: TensorBase) -> Hashable:
 
 def _views(value: TensorBase) -> Hashable:
     """The views of a tensor; where a slice starts is a number of the host."""
+    if not value._path:
+        return ()
     path = []
     for op, attrs in value._path:
         kept = tuple([(name, attr) for name, attr in attrs.items() if op is not movement.slice_ or name != "starts"])
@@ -307,6 +309,11 @@ def _rebuilt(value: object, change: Map, copies: dict[int, Any]) -> Any:
     copies[id(value)] = copy.copy(value)
     _put(copies[id(value)], keys, items)
     return copies[id(value)]
+
+
+def is_copied(value: object) -> bool:
+    """Whether `copied` makes a new one of it, or looks into it."""
+    return type(value) in MUTABLE or is_container(value)
 
 
 def copied(value: object, change: Map, known: Collection[int] = ()) -> Any:

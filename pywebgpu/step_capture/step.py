@@ -45,6 +45,7 @@ class Step:
     modes: attributes of modules that it tells whether they train, and what they are told at last.
     identities: which plain values that are passed are the same object, also as something that its code sees, where that
     code asks for it. plain: what it sees, by id. by_numbers: it reads such numbers as one.
+    returns_one: what it returns is one value, no container of some.
     aliases: the containers among the arguments, by id and number, that its code also sees in another way.
     """
 
@@ -73,6 +74,7 @@ class Step:
     plain: dict[int, Any] | None
     by_numbers: bool
     modes: list[tuple[dict[str, Any], bool]]
+    returns_one: bool
     now: Replays
 
     def home(self, kind: Source | Taker) -> Storage | Buffer | None:
@@ -134,6 +136,7 @@ def made(captured: CapturedCall, current: list[Call], free: frozenset[int], *, d
         plain=plain,
         by_numbers=by_numbers,
         modes=[(home, home["training"]) for home in capture.modes.values()],
+        returns_one=not signature.is_copied(captured.result_template),
         now=Replays(current, captured.around),
     )
 
@@ -361,7 +364,8 @@ def _leave(step: Step, call: Call, values: list[Any], memory: _Memory) -> tuple[
     if changed:
         capture_state.changes += 1
     known = step.now.surroundings.containers
-    return signature.copied(step.result, make, known), signature.copied(step.taps, make, known) if step.taps else {}
+    result = make(step.result) if step.returns_one else signature.copied(step.result, make, known)
+    return result, signature.copied(step.taps, make, known) if step.taps else {}
 
 
 def _tensor(

@@ -243,7 +243,10 @@ def _comparison(entries: list[Entry]) -> Callable[[], bool]:
     # The attributes of a class are shown by a view, which holds nothing but the dict itself.
     classes = [*chain.from_iterable(get_referents(look.mapping) for look in looks if isinstance(look, OwnClass))]
     modules = [look.mapping for look in looks if isinstance(look, OwnModule)]
-    sequences = [look.sequence for look in looks if isinstance(look, Sequence)]
+    # What an exact tuple holds is as it was as long as it is there, and its entry keeps it.
+    sequences = [
+        look.sequence for look in looks if isinstance(look, Sequence) and type(look.sequence) not in (tuple, frozenset)
+    ]
     lookups = [look for look in looks if isinstance(look, Lookup)]
     attributes = [(entry, entry.look) for entry in entries if isinstance(entry.look, Attributes)]
     shown = _shown(looks)
@@ -277,9 +280,9 @@ def _comparison(entries: list[Entry]) -> Callable[[], bool]:
     objects = [look.thing for look in looks if isinstance(look, Class) and id(look.thing) not in shown]
     titles = [*chain.from_iterable(named)]
     reads: list[Callable[[], Any]] = [
-        lambda: map(call, gets, names, repeat(MISSING)),
-        lambda: map(object.__getattribute__, things, keys),
-        lambda: map(type, objects),
+        functools.partial(map, call, gets, names, [MISSING] * len(names)),
+        functools.partial(map, object.__getattribute__, things, keys),
+        functools.partial(map, type, objects),
     ]
     for group in sorted({tuple(look.names) for look in functions}):
         of_group = [look.thing for look in functions if tuple(look.names) == group]
@@ -288,7 +291,7 @@ def _comparison(entries: list[Entry]) -> Callable[[], bool]:
         reads += [lambda: chain.from_iterable(map(keys_of, views)), lambda: chain.from_iterable(map(values_of, views))]
     if others:
         reads.append(lambda: chain.from_iterable([entry.look()[1] for entry in others]))
-    was = [[*read()] for read in reads]
+    was = [(read, [*read()]) for read in reads]
     lengths = [*map(len, sequences)]
     of_own, held = get_referents(*classes, *modules), get_referents(*holders)
 
@@ -303,7 +306,7 @@ def _comparison(entries: list[Entry]) -> Callable[[], bool]:
             holds = get_referents(*holders)
             if len(holds) != len(held) or not all(map(is_, holds, held)):
                 return False
-            return all(all(map(is_, read(), values)) for read, values in zip(reads, was, strict=True))
+            return all(all(map(is_, read(), values)) for read, values in was)
         except Exception:  # Another thread is changing one of them, one is gone, or it is patched with a tensor.
             return False
 
