@@ -140,7 +140,7 @@ def tensor_of(array: NDArray[Any], device: Device) -> Tensor:
             "currently not supported."
         )
     if not array.flags.writeable:
-        _warn(READ_ONLY)
+        warn_once(READ_ONLY)
     plain = np.asarray(array)  # No class of a program's own.
     if plain.flags.c_contiguous:
         return _new(fixed_memory.of_array(plain, Spec(plain.shape, dtype), device))
@@ -157,7 +157,7 @@ def of_buffer(data: memoryview, dtype: DType, device: Device) -> Tensor:
 
     array = np.frombuffer(data, dtype.name)
     if not array.flags.writeable:
-        _warn(BUFFER_READ_ONLY)
+        warn_once(BUFFER_READ_ONLY)
     return _new(fixed_memory.of_array(array, Spec(array.shape, dtype), device))
 
 
@@ -175,7 +175,7 @@ def _dtype(array: NDArray[Any]) -> DType:
     return dtype
 
 
-def _warn(text: str) -> None:
+def warn_once(text: str) -> None:
     """Once in a program."""
     if warns_always or text not in _warned:
         _warned.add(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, overload
 
 from pywebgpu import dtypes
@@ -20,10 +21,12 @@ if TYPE_CHECKING:
     from pywebgpu.tensor.types import Operand
 
 
-def _value_first(value: object) -> float:
+def _value_first(name: str, value: object) -> float:
     """The number that an older order of arguments begins with. Raises TypeError for what is no number."""
     if isinstance(value, bool) or not isinstance(value, int | float | complex):
         raise TypeError("an order of arguments of older programs begins with a number")
+    memory: Any = import_module("pywebgpu.tensor.host_memory")
+    memory.warn_once(f"This overload of {name} is deprecated: name the number that comes first, as value= or alpha=")
     return value  # type: ignore[return-value]  # A complex number, of complex tensors.
 
 
@@ -38,7 +41,7 @@ class PointwiseMethods(ElementwiseMethods):
     def add(self, other: Operand, *older: Tensor, alpha: float = 1) -> Tensor:
         """self + alpha other. An older order is (alpha, other)."""
         if older:
-            alpha, (other,) = _value_first(other), older
+            alpha, (other,) = _value_first("add", other), older
         return kept(
             self._new(arithmetic.add(self._node, operand(self, other), alpha), self._storage.device), self, other
         )
@@ -138,13 +141,13 @@ class PointwiseMethods(ElementwiseMethods):
     def addcmul(self, tensor1: Tensor, tensor2: Tensor, *older: Tensor, value: float = 1) -> Tensor:
         """self + value tensor1 tensor2. An older order is (value, tensor1, tensor2)."""
         if older:
-            value, tensor1, tensor2 = _value_first(tensor1), tensor2, *older
+            value, tensor1, tensor2 = _value_first("addcmul", tensor1), tensor2, *older
         return apply(elementwise.addcmul, self, tensor1, tensor2, value)
 
     def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *older: Tensor, value: float = 1) -> Tensor:
         """self + value tensor1 / tensor2. An older order is (value, tensor1, tensor2)."""
         if older:
-            value, tensor1, tensor2 = _value_first(tensor1), tensor2, *older
+            value, tensor1, tensor2 = _value_first("addcdiv", tensor1), tensor2, *older
         return apply(elementwise.addcdiv, self, tensor1, tensor2, value)
 
     def where(self, condition: Tensor, other: Operand) -> Tensor:

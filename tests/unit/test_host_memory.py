@@ -346,3 +346,11 @@ def test_a_look_at_the_values_leaves_gradients(size: int) -> None:
             return total
 
         assert torch.func.grad(looked)(make()).unique().tolist() == [3.0]
+
+
+def test_older_orders_of_arguments_are_warned_of_once() -> None:
+    x = torch.ones(2)
+    with pytest.warns(UserWarning, match="This overload of addcdiv is deprecated") as caught:
+        for _ in range(2):
+            assert torch.addcdiv(x, 2, x, x).tolist() == [3, 3]
+    assert len(caught) == 1
