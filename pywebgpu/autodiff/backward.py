@@ -90,7 +90,6 @@ def gradients(
     """d(roots)/d(w) for each w of `wanted`; leaves with an accumulator receive theirs when `accumulate`.
 
     inside: the walk ends at the nodes of `wanted`, whose hooks do not run: for a part of a larger walk.
-
     Raises RuntimeError when the graph was freed, or a value that a formula needs was overwritten.
     """
     grads: dict[Node, Node] = {}
@@ -111,14 +110,8 @@ def gradients(
                         grad = node.accumulator.arrive(grad, accumulate=accumulate, create_graph=create_graph)
                     if node in asked:
                         results[node] = grad
-                if is_end:
-                    continue
-                try:
+                if not is_end:
                     _go_through(node, grad, grads, several)
-                except Exception:
-                    if thread_state.origins is not None:
-                        thread_state.origins.failed(node)
-                    raise
     finally:
         composite_gradient.walks.pop()
     if not retain_graph:
@@ -142,14 +135,19 @@ def _is_from_outside(node: Node) -> bool:
 
 def _go_through(node: Node, grad: Node | None, grads: dict[Node, Node], several: "_Several") -> None:
     """From the gradient of a node, if one came to it, to those of its inputs."""
-    if grad is not None and node.accumulator is not None and node.accumulator.function is not None:
-        _hooked(node, grad, grads)
-    elif type(node.op) in _SEVERAL:
-        several.through(node, grad, grads)
-    elif grad is not None and node.inputs:
-        _through(node, grad, grads)
-    elif grad is not None and node.freed:
-        raise RuntimeError(TWICE)
+    try:
+        if grad is not None and node.accumulator is not None and node.accumulator.function is not None:
+            _hooked(node, grad, grads)
+        elif type(node.op) in _SEVERAL:
+            several.through(node, grad, grads)
+        elif grad is not None and node.inputs:
+            _through(node, grad, grads)
+        elif grad is not None and node.freed:
+            raise RuntimeError(TWICE)
+    except Exception:
+        if thread_state.origins is not None:
+            thread_state.origins.failed(node)
+        raise
 
 
 def _free(walked: Sequence[Node], *, everything: bool, below: bool) -> None:

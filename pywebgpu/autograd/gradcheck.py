@@ -47,6 +47,18 @@ class _Check:
         return bool(abs(actual - expected) <= self.atol + self.rtol * abs(expected))
 
 
+def _check_backwards(
+    func: Function, points: tuple[Any, ...], active: list[int], jacobians: list[Any], check: _Check, *, dtypes: bool
+) -> list[Tensor]:
+    """Compares what backward gives with the numerical derivatives; the outputs, computed anew."""
+    slopes = [out for out in _tuple(func(*points)) if _is_slope(out)]  # The inputs were written since.
+    outputs = [out for out in slopes if out.requires_grad]
+    jacobians = [[rows for rows, out in zip(each, slopes, strict=True) if out.requires_grad] for each in jacobians]
+    _check_backward(points, active, outputs, jacobians, check, dtypes=dtypes)
+    _check_zero(outputs, [points[index] for index in active])
+    return outputs
+
+
 def gradcheck(
     func: Function,
     inputs: Tensors,
@@ -78,20 +90,15 @@ def gradcheck(
     active = _checked_inputs(points)
     try:
         func, points, active = _of_values(func, points, active)
-        outputs = _differentiable(func(*points))
-        if not outputs:
+        if not _differentiable(func(*points)):
             return _check_constant(func, points, active, check)
         jacobians = [_numerical(func, points, points[index], eps) for index in active]
-        slopes = [out for out in _tuple(func(*points)) if _is_slope(out)]  # The inputs were written since.
-        outputs = [out for out in slopes if out.requires_grad]
         if check_forward_ad:
             _check_forward(func, points, active, jacobians, check)
-        jacobians = [[rows for rows, out in zip(each, slopes, strict=True) if out.requires_grad] for each in jacobians]
         if check_backward_ad:
-            _check_backward(points, active, outputs, jacobians, check, dtypes=check_grad_dtypes)
-            _check_zero(outputs, [points[index] for index in active])
-        if check_backward_ad and check_batched_grad:
-            _check_batched(outputs, [points[index] for index in active], check)
+            outputs = _check_backwards(func, points, active, jacobians, check, dtypes=check_grad_dtypes)
+            if check_batched_grad:
+                _check_batched(outputs, [points[index] for index in active], check)
     except GradcheckError:
         if raise_exception:
             raise

@@ -12,6 +12,7 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -106,13 +107,17 @@ def _time(step: Callable[[], object], device: Device, busy: Callable[[], object]
 
 def _moving(torch: ModuleType, device: Device) -> list[Callable[[], Made]]:
     size = SMALL if device.target.features.is_cpu else LARGE
-    width = 768
-    rows = size // width  # A copy of fewer bytes is slower, too.
-    compiled = torch.compile
+    data = partial(_ones, torch, device)
+    return [*_by_element(torch, data, size), *_by_row(torch, data, size), _of_classes(torch, data, size)]
 
-    def data(*shape: int) -> Tensor:
-        filled: Tensor = torch.ones(shape, device=device.name)
-        return filled
+
+def _ones(torch: ModuleType, device: Device, *shape: int) -> Tensor:
+    filled: Tensor = torch.ones(shape, device=device.name)
+    return filled
+
+
+def _by_element(torch: ModuleType, data: Callable[..., Tensor], size: int) -> list[Callable[[], Made]]:
+    compiled = torch.compile
 
     def copy() -> Made:
         x = data(size)
@@ -129,6 +134,13 @@ def _moving(torch: ModuleType, device: Device) -> list[Callable[[], Made]]:
         weight.grad = data(size)
         step = compiled(torch.optim.AdamW([weight], lr=1e-3).step)
         return "AdamW", step, 28 * size, 0
+
+    return [copy, pointwise, adamw]
+
+
+def _by_row(torch: ModuleType, data: Callable[..., Tensor], size: int) -> list[Callable[[], Made]]:
+    compiled, width = torch.compile, 768
+    rows = size // width  # A copy of fewer bytes is slower, too.
 
     def normed() -> Made:
         x, weight, bias = data(rows, width), data(width), data(width)
@@ -149,17 +161,21 @@ def _moving(torch: ModuleType, device: Device) -> list[Callable[[], Made]]:
         x = data(rows, width)
         return f"softmax, {rows} x {width}", compiled(lambda: torch.softmax(x, -1)), 8 * rows * width, 0
 
+    return [normed, normed_back, softmax]
+
+
+def _of_classes(torch: ModuleType, data: Callable[..., Tensor], size: int) -> Callable[[], Made]:
     def losses() -> Made:
         many, classes = max(size >> 17, 8), 50257 if size == LARGE else 2003
         x = data(many, classes).requires_grad_()
-        targets = torch.zeros(many, dtype=torch.int64, device=device.name)
+        targets = torch.zeros(many, dtype=torch.int64, device=x.device)
 
         def step() -> object:
             return torch.autograd.grad(torch.nn.functional.cross_entropy(x, targets), x)
 
-        return f"cross_entropy and its gradient, {many} x {classes}", compiled(step), 8 * many * classes, 0
+        return f"cross_entropy and its gradient, {many} x {classes}", torch.compile(step), 8 * many * classes, 0
 
-    return [copy, pointwise, adamw, normed, normed_back, softmax, losses]
+    return losses
 
 
 def _scanning(torch: ModuleType, device: Device) -> list[Callable[[], Made]]:

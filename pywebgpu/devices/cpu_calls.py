@@ -155,6 +155,28 @@ def _constants(program: Program, steps: list[HostCall]) -> dict[int, Any]:
     return constants
 
 
+def _shortened(
+    steps: list[HostCall], specs: list[Spec], outputs: Sequence[int], constants: dict[int, Any]
+) -> list[HostCall]:
+    """The steps that must run, with views of views as one."""
+    steps = _without_growth([step for step in steps if step.slots[-1] not in constants], specs, outputs)
+    steps = _with_one_copy(steps, specs, outputs)
+    steps = _without_reshapes(steps, specs, outputs)
+    return cpu_views.merged(steps, specs, outputs, constants)
+
+
+def _takes_out(step: HostCall, spec: Spec) -> bool:
+    """Whether NumPy can write its result over another array."""
+    is_ufunc = isinstance(step.op, Pointwise) and isinstance(step.op.reference, str)
+    return is_ufunc and bool(spec.shape) and spec.dtype not in special.ROUNDED
+
+
+def _view_of_views(step: HostCall, specs: list[Spec]) -> Callable[..., Any]:
+    view = step.attrs["view"]
+    chain = [_function(inner, [specs[inner.slots[0]]], specs[inner.slots[-1]], None) for inner in view.steps]
+    return cpu_views.function(view, specs[step.slots[-1]], chain)
+
+
 def _calls(
     program: Program,
     steps: list[HostCall],
@@ -167,10 +189,7 @@ def _calls(
     if constants is None:
         constants = {}
     else:
-        steps = _without_growth([step for step in steps if step.slots[-1] not in constants], specs, program.outputs)
-        steps = _with_one_copy(steps, specs, program.outputs)
-        steps = _without_reshapes(steps, specs, program.outputs)
-        steps = cpu_views.merged(steps, specs, program.outputs, constants)
+        steps = _shortened(steps, specs, program.outputs, constants)
     owner, last, shown = _lifetimes(steps, len(specs))
     kept = {owner[slot] for slot in program.outputs} | constants.keys()
     fresh: set[int] = set()  # Never an input: where a step fails, or is interrupted, all is computed again from them.
@@ -179,8 +198,7 @@ def _calls(
     for index, step in enumerate(steps):
         *reads, write = step.slots
         spec, into = specs[write], -1
-        is_ufunc = isinstance(step.op, Pointwise) and isinstance(step.op.reference, str)
-        if is_ufunc and spec.shape and spec.dtype not in special.ROUNDED:
+        if _takes_out(step, spec):
             over = (slot for slot in reads if slot in fresh and owner[slot] == slot and last[slot] == index)
             into = next((slot for slot in over if specs[slot] == spec and slot not in kept), -1)
         if not _is_view(step) and not isinstance(step.op, Generator):
@@ -189,9 +207,7 @@ def _calls(
         dead = [slot for base in sorted(ended) for slot in reversed(shown[base])]  # Views first: they hold theirs.
         room = None if into >= 0 else _room(spec, memory)
         if step.op is cpu_views.strided:
-            view = step.attrs["view"]
-            chain = [_function(inner, [specs[inner.slots[0]]], specs[inner.slots[-1]], None) for inner in view.steps]
-            function = cpu_views.function(view, spec, chain)
+            function = _view_of_views(step, specs)
         elif step.op is indexing.write_slice and last.get(reads[0]) == index and reads[0] in (fresh | inputs) - kept:
             write_over = overwritten.write if reads[0] in inputs else _write_over
             function = partial(write_over, part=_part(step, specs))

@@ -317,6 +317,23 @@ class NativeDevice(Blocking, Counting):
         for run in ahead:
             self._reader.give_back(run.reading)
 
+    def _bound(
+        self, program: Program, inputs: Sequence[Buffer], outputs: Sequence[Buffer | None]
+    ) -> tuple[dict[int, Buffer], dict[int, Any]]:
+        """The buffers of outputs by their slots, new ones where none is given; handles by the program's buffers."""
+        buffers: dict[int, Buffer] = {}
+        handles: dict[int, Any] = {}
+        for slot, buffer in zip(program.inputs, inputs, strict=True):
+            handles[program.slots[slot].buffer] = buffer.handle
+        for slot, output in zip(program.outputs, outputs, strict=True):
+            if slot not in buffers:
+                number = program.slots[slot].buffer
+                if output is None or (output.handle._device is not self._gpu and number not in handles):
+                    output = self._new(program.sizes[number])
+                buffers[slot] = output
+                handles[number] = output.handle
+        return buffers, handles
+
     def run(
         self, loaded: Loaded, inputs: Sequence[Buffer], numbers: Sequence[float], outputs: Sequence[Buffer | None]
     ) -> list[Buffer]:
@@ -329,17 +346,7 @@ class NativeDevice(Blocking, Counting):
                 loaded.give(self._pipelines_of(program))
                 self._make_resident(loaded)
             self._residents.ran(loaded)
-            buffers: dict[int, Buffer] = {}
-            handles: dict[int, Any] = {}
-            for slot, buffer in zip(program.inputs, inputs, strict=True):
-                handles[program.slots[slot].buffer] = buffer.handle
-            for slot, output in zip(program.outputs, outputs, strict=True):
-                if slot not in buffers:
-                    number = program.slots[slot].buffer
-                    if output is None or (output.handle._device is not self._gpu and number not in handles):
-                        output = self._new(program.sizes[number])
-                    buffers[slot] = output
-                    handles[number] = output.handle
+            buffers, handles = self._bound(program, inputs, outputs)
             packed = of_numbers(loaded.pack, numbers, program.numbers) if program.numbers else b""
             timed = self.has_clock and self._timed is not None
             try:

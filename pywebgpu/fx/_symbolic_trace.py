@@ -10,7 +10,7 @@ import math
 import sys
 import warnings
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
@@ -86,6 +86,15 @@ def _patch_function(fn: FunctionType, nargs: int) -> FunctionType:
     code: CodeType = fn.__code__
     own = code.replace(co_argcount=nargs, co_posonlyargcount=0, co_kwonlyargcount=0, co_flags=code.co_flags & ~VARIADIC)
     return FunctionType(own, fn.__globals__, fn.__name__, fn.__defaults__, fn.__closure__)
+
+
+def _by_name(arguments: Sequence[str], concrete_args: tuple[Any, ...]) -> dict[str, Any]:
+    """Concrete arguments by the names of a function's. Raises RuntimeError where there are not as many."""
+    if len(arguments) != len(concrete_args):
+        raise RuntimeError(
+            f"Tracing expected {len(arguments)} arguments but got {len(concrete_args)} concrete arguments"
+        )
+    return dict(zip(arguments, concrete_args, strict=True))
 
 
 class Tracer(TracerBase):
@@ -213,6 +222,14 @@ class Tracer(TracerBase):
             cache[name] = self.create_proxy("get_attr", name, (), {}, **options)
         return cache[name]
 
+    def _numbered_placeholders(self, concrete_args: tuple[Any, ...]) -> Iterator[Any]:
+        """One for each argument of a function that takes any number of them."""
+        for index, value in enumerate(concrete_args):
+            proxy = self.create_proxy("placeholder", f"input_{index}", (), {})
+            if isinstance(value, PHBase) and value is not PH:
+                _transfer_attrs(value, proxy.node)
+            yield proxy
+
     def create_args_for_root(
         self,
         root_fn: Any,
@@ -230,19 +247,10 @@ class Tracer(TracerBase):
                 raise RuntimeError("``self`` argument cannot be part of *args expansion!")
             args.append(self.root)
         if isinstance(concrete_args, tuple) and concrete_args and code.co_flags & VARIADIC and count == 1:
-            for index, value in enumerate(concrete_args):
-                proxy = self.create_proxy("placeholder", f"input_{index}", (), {})
-                if isinstance(value, PHBase) and value is not PH:
-                    _transfer_attrs(value, proxy.node)
-                args.append(proxy)
-            return root_fn, args
+            return root_fn, [*args, *self._numbered_placeholders(concrete_args)]
         arguments = code.co_varnames[int(is_module) : count]
         if isinstance(concrete_args, tuple):
-            if len(arguments) != len(concrete_args):
-                raise RuntimeError(
-                    f"Tracing expected {len(arguments)} arguments but got {len(concrete_args)} concrete arguments"
-                )
-            concrete_args = dict(zip(arguments, concrete_args, strict=True))
+            concrete_args = _by_name(arguments, concrete_args)
 
         def placeholder(name: str) -> Any:
             return self._proxy_placeholder(name, concrete_args, signature, original)

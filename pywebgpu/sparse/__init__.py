@@ -430,6 +430,23 @@ def of_rows(grad: RowsNode, device: Device) -> SparseTensor:
     return made(positions.unsqueeze(0), value, grad.spec.shape)
 
 
+def _checked_size(positions: Tensor, values: Tensor, size: Sequence[int] | None) -> Sequence[int]:
+    """The size, or where it is None the smallest that holds all positions. Raises ShapeError where parts do not fit."""
+    if positions.ndim != 2 or positions.shape[1] != values.shape[0]:
+        raise ShapeError(
+            f"number of dimensions must be sparse_dim ({positions.shape[0]}) + dense_dim, and indices and values must "
+            f"have same nnz, but got nnz from indices: {positions.shape[-1]}, nnz from values: {values.shape[0]}"
+        )
+    if size is None:
+        size = (*(int(n) + 1 for n in positions.amax(1).tolist()), *values.shape[1:])
+    if len(size) != positions.shape[0] + values.ndim - 1:
+        raise ShapeError(
+            f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(size)}, sparse_dim = "
+            f"{positions.shape[0]}, dense_dim = {values.ndim - 1}"
+        )
+    return size
+
+
 def sparse_coo_tensor(
     indices: object = None,
     values: object = None,
@@ -457,18 +474,7 @@ def sparse_coo_tensor(
     positions = (indices if isinstance(indices, Tensor) else create.tensor(indices, dtype=dtypes.int64)).to(held.device)
     if positions.ndim == 1:
         positions = positions.unsqueeze(0)
-    if positions.ndim != 2 or positions.shape[1] != held.shape[0]:
-        raise ShapeError(
-            f"number of dimensions must be sparse_dim ({positions.shape[0]}) + dense_dim, and indices and values must "
-            f"have same nnz, but got nnz from indices: {positions.shape[-1]}, nnz from values: {held.shape[0]}"
-        )
-    if size is None:
-        size = (*(int(n) + 1 for n in positions.amax(1).tolist()), *held.shape[1:])
-    if len(size) != positions.shape[0] + held.ndim - 1:
-        raise ShapeError(
-            f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(size)}, sparse_dim = "
-            f"{positions.shape[0]}, dense_dim = {held.ndim - 1}"
-        )
+    size = _checked_size(positions, held, size)
     invariants.check_coordinates(positions, size, check_invariants)
     result = made(positions.to(dtypes.int64), held, tuple(size), is_coalesced=bool(is_coalesced))
     return result.requires_grad_() if requires_grad else result

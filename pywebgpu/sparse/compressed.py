@@ -433,6 +433,18 @@ def to_sparse_bsc(tensor: Tensor, blocksize: Sequence[int], dense_dim: int | Non
     return converted(tensor, layout=closed_types.sparse_bsc, blocksize=blocksize, dense_dim=dense_dim)
 
 
+def _size(kind: Kind, begins: Tensor, along: Tensor, values: Tensor) -> tuple[int, ...]:
+    """The smallest size that all places are in. Reads them."""
+    invariants.check_ranks(kind, begins, along, values)
+    count = begins.ndim - 1
+    block = values.shape[count + 1 : count + 3] if kind.blocks else (1, 1)
+    dense = values.shape[count + (3 if kind.blocks else 1) :]
+    outer = begins.shape[-1] - 1
+    inner = int(along.max().item()) + 1 if along.numel() else 0
+    pair = (outer, inner) if kind.by_rows else (inner, outer)
+    return (*begins.shape[:-1], pair[0] * block[0], pair[1] * block[1], *dense)
+
+
 def sparse_compressed_tensor(
     compressed_indices: object,
     plain_indices: object,
@@ -463,18 +475,12 @@ def sparse_compressed_tensor(
         for numbers in (compressed_indices, plain_indices)
     )
     begins, along = begins.to(held.device), along.to(held.device)
-    kind, count = KINDS[layout], begins.ndim - 1
+    kind = KINDS[layout]
     held = held.detach() if requires_grad else held
     if used.overrides is None:
         dispatch.start()
     if size is None:
-        invariants.check_ranks(kind, begins, along, held)
-        block = held.shape[count + 1 : count + 3] if kind.blocks else (1, 1)
-        dense = held.shape[count + (3 if kind.blocks else 1) :]
-        outer = begins.shape[-1] - 1
-        inner = int(along.max().item()) + 1 if along.numel() else 0
-        pair = (outer, inner) if kind.by_rows else (inner, outer)
-        size = (*begins.shape[:-1], pair[0] * block[0], pair[1] * block[1], *dense)
+        size = _size(kind, begins, along, held)
     invariants.check_compressed(kind, begins, along, held, size, check_invariants)
     result = compressed(layout, begins, along, held, size)
     return result.requires_grad_() if requires_grad else result

@@ -127,6 +127,17 @@ def _rows_contiguous(tensor: Tensor) -> bool:
     return tensor.ndim > 0 and (tensor.shape[-1] < 2 or tensor.stride(-1) == 1)
 
 
+def _in_blocks(base: Sequence[int], block: Sequence[int]) -> list[int]:
+    """How many blocks lie along each axis. Raises RuntimeError where they do not fill it."""
+    for axis, (n, part) in enumerate(zip(base, block, strict=True)):
+        if part == 0 or n % part:
+            raise RuntimeError(
+                f"tensor shape[{axis}] (={n}) must be divisible with blocksize[{axis}] (={part}) as defined by values "
+                "shape"
+            )
+    return [n // part for n, part in zip(base, block, strict=True)]
+
+
 def check_compressed(
     kind: Kind, begins: Tensor, along: Tensor, values: Tensor, size: Sequence[int], check: bool | None
 ) -> None:
@@ -147,15 +158,8 @@ def check_compressed(
             f"all batch dimensions of {kind.compressed} (={batches[0]}), {kind.plain} (={batches[1]}), and values "
             f"(={batches[2]}) must be equal to tensor batch dimensions (={list(size[:count])})"
         )
-    base = list(size[count : count + 2])
     block = list(values.shape[count + 1 : count + 3]) if kind.blocks else [1, 1]
-    for axis, (n, part) in enumerate(zip(base, block, strict=True)):
-        if part == 0 or n % part:
-            raise RuntimeError(
-                f"tensor shape[{axis}] (={n}) must be divisible with blocksize[{axis}] (={part}) as defined by values "
-                "shape"
-            )
-    lines = [n // part for n, part in zip(base, block, strict=True)]
+    lines = _in_blocks(size[count : count + 2], block)
     n_outer, n_inner = lines if kind.by_rows else lines[::-1]
     if begins.shape[-1] != n_outer + 1:
         raise RuntimeError(

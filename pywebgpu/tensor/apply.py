@@ -48,10 +48,7 @@ def apply(function: Callable[..., object], *args: object, **kwargs: object) -> o
             nodes.append(arg if type(arg) in _PLAIN else _unwrapped(arg, tensors))
     options = {name: _unwrapped(value, tensors) for name, value in kwargs.items()} if kwargs else kwargs
     if not tensors:
-        if args and not isinstance(args[0], list | tuple):
-            name = getattr(function, "__name__", "function")
-            raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(args[0]).__name__}")
-        return function(*nodes, **options)
+        return _without_tensors(function, nodes, options)
     device, make = tensors[0]._storage.device, tensors[0]._new
     is_permuted = False
     for tensor in tensors:
@@ -86,6 +83,14 @@ def apply(function: Callable[..., object], *args: object, **kwargs: object) -> o
             called(parts[0], function.__name__)
         return tuple(parts)
     return result
+
+
+def _without_tensors(function: Callable[..., object], nodes: list[object], options: dict[str, object]) -> object:
+    """What a function says of numbers alone. Raises TypeError where it needs a tensor first."""
+    if nodes and not isinstance(nodes[0], list | tuple):
+        name = getattr(function, "__name__", "function")
+        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(nodes[0]).__name__}")
+    return function(*nodes, **options)
 
 
 def called(result: TensorBase, name: str) -> Tensor:

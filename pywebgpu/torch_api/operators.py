@@ -313,6 +313,23 @@ _REDUCED = {
 }
 
 
+def _segments(data: Tensor, lengths: Maybe, offsets: Maybe, *, unsafe: bool) -> tuple[Tensor, Tensor]:
+    """How long each segment is, and where it ends."""
+    if lengths is None and offsets is None:
+        raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
+    if lengths is None:
+        assert offsets is not None
+        return offsets.diff(dim=-1), offsets.narrow(-1, 1, offsets.shape[-1] - 1)
+    if not unsafe and (lengths < 0).any():
+        raise RuntimeError("lengths contains negative value!")
+    if not unsafe and (lengths.sum(-1) != data.shape[lengths.ndim - 1]).any():
+        raise RuntimeError(
+            "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when "
+            "!unsafe."
+        )
+    return lengths, lengths.cumsum(-1)
+
+
 def segment_reduce(
     data: Tensor,
     reduce: str,
@@ -329,20 +346,7 @@ def segment_reduce(
         raise RuntimeError(f"segment_reduce: reduce is one of {', '.join(_REDUCED)}, not {reduce!r}")
     if indices is not None:
         raise RuntimeError("segment_reduce(): indices based reduction is not supported yet.")
-    if lengths is None and offsets is None:
-        raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
-    if lengths is None:
-        assert offsets is not None
-        lengths, ends = offsets.diff(dim=-1), offsets.narrow(-1, 1, offsets.shape[-1] - 1)
-    else:
-        if not unsafe and (lengths < 0).any():
-            raise RuntimeError("lengths contains negative value!")
-        if not unsafe and (lengths.sum(-1) != data.shape[lengths.ndim - 1]).any():
-            raise RuntimeError(
-                "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when "
-                "!unsafe."
-            )
-        ends = lengths.cumsum(-1)
+    lengths, ends = _segments(data, lengths, offsets, unsafe=unsafe)
     row_axis, count = axis % data.ndim, lengths.shape[-1]
     position = create.arange(data.shape[row_axis], device=data.device)
     # A row belongs to as many groups as have ended before it; one after the last goes to a group that is dropped.

@@ -165,6 +165,16 @@ def _kind(annotation: Any) -> str | None:
     return None
 
 
+def _changed(mutates_args: str | Iterable[str]) -> str | set[str]:
+    """The names of what a function changes, or "unknown"."""
+    if isinstance(mutates_args, str) and mutates_args != "unknown":
+        raise ValueError(
+            "mutates_args must either be a sequence of the names of the arguments that are mutated or the string "
+            "'unknown'. "
+        )
+    return mutates_args if isinstance(mutates_args, str) else {*mutates_args}
+
+
 def infer_schema(
     prototype_function: Callable[..., Any], /, *, mutates_args: str | Iterable[str], op_name: str | None = None
 ) -> str:
@@ -178,12 +188,7 @@ def infer_schema(
     def wrong(what: str) -> ValueError:
         return ValueError(f"infer_schema(func): {what} Got func with signature {signature})")
 
-    if isinstance(mutates_args, str) and mutates_args != "unknown":
-        raise ValueError(
-            "mutates_args must either be a sequence of the names of the arguments that are mutated or the string "
-            "'unknown'. "
-        )
-    changed = mutates_args if isinstance(mutates_args, str) else {*mutates_args}
+    changed = _changed(mutates_args)
     texts: list[str] = []
     for index, (name, parameter) in enumerate(signature.parameters.items()):
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):

@@ -229,6 +229,23 @@ def _largest(values: Tensor, masks: Tensor) -> tuple[Tensor, Tensor]:
 # Convolution
 
 
+def _between_pixels(pixels: Tensor, y: Tensor, x: Tensor, h: int, w: int) -> Tensor:
+    """Values at points, from the four pixels around each: (n, groups, c, h * w) -> (n, groups, c, points)."""
+    low_y, low_x = y.detach().floor(), x.detach().floor()
+    inside = (y.detach() > -1) & (y.detach() < h) & (x.detach() > -1) & (x.detach() < w)
+    columns: Any = 0
+    for down in (0, 1):
+        for right in (0, 1):
+            row, column = low_y + down, low_x + right
+            share = (1 - (y - row).abs()) * (1 - (x - column).abs())
+            exists = inside & (row >= 0) & (row < h) & (column >= 0) & (column < w)
+            index = (row.clamp(0, h - 1) * w + column.clamp(0, w - 1)).long().reshape(*pixels.shape[:2], 1, -1)
+            values = pixels.gather(3, index.expand(-1, -1, pixels.shape[2], -1))
+            columns = columns + values * functions.where(exists, share, 0.0).reshape(*pixels.shape[:2], 1, -1)
+    between: Tensor = columns
+    return between
+
+
 def deform_conv2d(
     input: Tensor,
     weight: Tensor,
@@ -258,18 +275,7 @@ def deform_conv2d(
     moved = offset.reshape(n, offset_groups, kh, kw, 2, oh, ow)
     y = moved[:, :, :, :, 0] + _places(input, kh, oh, stride_h, pad_h, dilation_h)[:, None, :, None]
     x = moved[:, :, :, :, 1] + _places(input, kw, ow, stride_w, pad_w, dilation_w)[None, :, None]
-    pixels = input.reshape(n, offset_groups, c // offset_groups, h * w)
-    low_y, low_x = y.detach().floor(), x.detach().floor()
-    inside = (y.detach() > -1) & (y.detach() < h) & (x.detach() > -1) & (x.detach() < w)
-    columns: Any = 0
-    for down in (0, 1):
-        for right in (0, 1):
-            row, column = low_y + down, low_x + right
-            share = (1 - (y - row).abs()) * (1 - (x - column).abs())
-            exists = inside & (row >= 0) & (row < h) & (column >= 0) & (column < w)
-            index = (row.clamp(0, h - 1) * w + column.clamp(0, w - 1)).long().reshape(n, offset_groups, 1, -1)
-            values = pixels.gather(3, index.expand(-1, -1, pixels.shape[2], -1))
-            columns = columns + values * functions.where(exists, share, 0.0).reshape(n, offset_groups, 1, -1)
+    columns = _between_pixels(input.reshape(n, offset_groups, c // offset_groups, h * w), y, x, h, w)
     if use_mask:
         columns = columns * mask.reshape(n, offset_groups, 1, kernel_size * places)
     by_group = columns.reshape(n, groups, c // groups * kernel_size, places)

@@ -118,9 +118,7 @@ class MultiheadAttention(Module):
         drop = self.dropout if self.training else 0.0
         weights = None
         if need_weights:
-            scores = (q * self.head_dim**-0.5) @ k.transpose(-2, -1)
-            scores = scores if mask is None else scores + mask.to(dtype=scores.dtype)
-            weights = functional.dropout(functional.softmax(scores, -1), drop)
+            weights = self._weights(q, k, mask, drop)
             out = weights @ v
             weights = weights.mean(1) if average_attn_weights else weights
         else:
@@ -134,6 +132,12 @@ class MultiheadAttention(Module):
         if not batched:
             return out.squeeze(0), None if weights is None else weights.squeeze(0)
         return out, weights
+
+    def _weights(self, q: Tensor, k: Tensor, mask: Tensor | None, drop: float) -> Tensor:
+        """What each query takes of each key. (n, heads, l, s)"""
+        scores = (q * self.head_dim**-0.5) @ k.transpose(-2, -1)
+        scores = scores if mask is None else scores + mask.to(dtype=scores.dtype)
+        return functional.dropout(functional.softmax(scores, -1), drop)
 
     def _given(self, x: Tensor, n: int) -> Tensor:
         """Keys or values that were projected before, (n heads, s, head_dim), as (n, s, embed_dim)."""

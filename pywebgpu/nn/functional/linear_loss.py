@@ -61,6 +61,12 @@ class LinearCrossEntropyOptions:
         return max(n_rows, 1)
 
 
+_UNUSED = (
+    "linear_cross_entropy: ``options`` ignored; chunked path needs reduction in {'mean','sum','none'}, "
+    "label_smoothing == 0, target.dtype == int64, out_features == ()."
+)
+
+
 def linear_cross_entropy(
     input: _T,
     linear_weight: _T,
@@ -95,11 +101,7 @@ def linear_cross_entropy(
                 rows=options.rows(rows.shape[0], features, classes),
             )  # fmt: skip
         if not is_plain or reduction != "none":
-            _warnings.warn(
-                "linear_cross_entropy: ``options`` ignored; chunked path needs reduction in {'mean','sum','none'}, "
-                "label_smoothing == 0, target.dtype == int64, out_features == ().",
-                stacklevel=2,
-            )
+            _warnings.warn(_UNUSED, stacklevel=2)
     if extra:
         linear_weight = linear_weight.reshape(classes * _prod(extra), features)
         linear_bias = None if linear_bias is None else linear_bias.reshape(classes * _prod(extra))

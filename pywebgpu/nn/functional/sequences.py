@@ -55,6 +55,26 @@ def _check_bags(
 
 
 @_aten("_embedding_bag")
+def _bags_of_rows(input: _T, offsets: _T | None) -> tuple[_T, int]:
+    """The bag of each number where every row is one, and how many there are."""
+    if offsets is not None:
+        raise ValueError("if input is 2D, then offsets has to be None, as input is treated as a mini-batch of rows")
+    n_bags, length = input.shape
+    return _create.arange(n_bags, device=input.device).unsqueeze(1).expand(n_bags, length).reshape(-1), n_bags
+
+
+def _bags_between(input: _T, offsets: _T | None, *, include_last_offset: bool) -> tuple[_T, int, _T]:
+    """The bag of each number where bags begin at offsets, how many there are, and the offsets."""
+    if offsets is None or offsets.ndim != 1:
+        raise ValueError("offsets has to be a 1D Tensor where input is 1D")
+    if include_last_offset and not offsets.shape[0]:
+        raise RuntimeError("include_last_offset: number of offset should be at least 1")
+    n_bags = offsets.shape[0] - (1 if include_last_offset else 0)
+    offsets = _checked_offsets(offsets, input.shape[0]).long()
+    positions = _create.arange(input.shape[0], device=input.device)
+    return _sorting.searchsorted(offsets[:n_bags], positions, right=True) - 1, n_bags, offsets
+
+
 def embedding_bag(
     input: _T,
     weight: _T,
@@ -70,32 +90,20 @@ def embedding_bag(
 ) -> _T:
     """Sums, means or maxima of rows of `weight`: of each row of input, or of what lies between two offsets."""
     _check_bags(input, weight, offsets, mode, per_sample_weights, padding_idx)
-    rows, where, wide = weight.shape[0], input.device, weight.dtype is _dtypes.float64
+    rows, wide = weight.shape[0], weight.dtype is _dtypes.float64
     if input.ndim == 2:
-        if offsets is not None:
-            raise ValueError("if input is 2D, then offsets has to be None, as input is treated as a mini-batch of rows")
-        n_bags, length = input.shape
-        bag = _create.arange(n_bags, device=where).unsqueeze(1).expand(n_bags, length).reshape(-1)
+        bag, n_bags = _bags_of_rows(input, offsets)
     elif input.ndim == 1:
-        if offsets is None or offsets.ndim != 1:
-            raise ValueError("offsets has to be a 1D Tensor where input is 1D")
-        if include_last_offset and not offsets.shape[0]:
-            raise RuntimeError("include_last_offset: number of offset should be at least 1")
-        n_bags = offsets.shape[0] - (1 if include_last_offset else 0)
-        offsets = _checked_offsets(offsets, input.shape[0]).long()
-        positions = _create.arange(input.shape[0], device=where)
-        bag = _sorting.searchsorted(offsets[:n_bags], positions, right=True) - 1
+        bag, n_bags, offsets = _bags_between(input, offsets, include_last_offset=include_last_offset)
     else:
         raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}")
     numbers = input.reshape(-1).long()
     numbers = _apply(_bounds.checked, numbers, rows, wrap=False, text=_OUTSIDE)
     rows_of_weight: _T = _rows.embedding(numbers, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
-    kept = numbers == numbers
-    if padding_idx is not None:
-        kept = numbers != padding_idx % rows
+    kept = numbers == numbers if padding_idx is None else numbers != padding_idx % rows
     if include_last_offset and offsets is not None and mode != "max" and padding_idx is None and not wide:
         # What lies behind the last offset is part of the last bag where torch has no kernel of its own for the case.
-        kept = kept & (positions < offsets[-1])
+        kept = kept & (_create.arange(input.shape[0], device=input.device) < offsets[-1])
     if per_sample_weights is not None:
         rows_of_weight = rows_of_weight * per_sample_weights.reshape(-1, 1)
     if mode == "max":
@@ -170,6 +178,28 @@ def _alignments(seen: _T, ends: _T, may_skip: _T) -> _T:
     return alpha
 
 
+def _lengths(
+    input_lengths: _T | _Sequence[int], target_lengths: _T | _Sequence[int], n: int, steps: int
+) -> tuple[list[int], list[int]]:
+    """The lengths of each input and of each target. Raises RuntimeError for those that do not fit."""
+    for name, counts in (("input_lengths", input_lengths), ("target_lengths", target_lengths)):
+        if isinstance(counts, _T) and counts.dtype.kind is not _dtypes.Kind.INT:
+            raise RuntimeError(f"{name} must be integral")
+    lengths, sizes = ([int(v) for v in _listed(argument)] for argument in (input_lengths, target_lengths))
+    if len(lengths) != n or len(sizes) != n:
+        raise RuntimeError(f"input_lengths and target_lengths must be of size {n}")
+    if max(lengths, default=0) > steps:
+        raise RuntimeError(f"Expected input_lengths to have value at most {steps}, but got value {max(lengths)}")
+    return lengths, sizes
+
+
+def _reduced(loss: _T, sizes: list[int], reduction: str) -> _T:
+    """Of the losses of targets of these sizes."""
+    if reduction == "mean":
+        return (loss / _create.tensor([float(max(size, 1)) for size in sizes], device=loss.device)).mean()
+    return loss.sum() if reduction == "sum" else loss
+
+
 def ctc_loss(
     log_probs: _T,
     targets: _T,
@@ -187,14 +217,7 @@ def ctc_loss(
     batched = log_probs.ndim == 3
     x = log_probs if batched else log_probs.unsqueeze(1)
     steps, n, where = x.shape[0], x.shape[1], x.device
-    for name, counts in (("input_lengths", input_lengths), ("target_lengths", target_lengths)):
-        if isinstance(counts, _T) and counts.dtype.kind is not _dtypes.Kind.INT:
-            raise RuntimeError(f"{name} must be integral")
-    lengths, sizes = ([int(v) for v in _listed(argument)] for argument in (input_lengths, target_lengths))
-    if len(lengths) != n or len(sizes) != n:
-        raise RuntimeError(f"input_lengths and target_lengths must be of size {n}")
-    if max(lengths, default=0) > steps:
-        raise RuntimeError(f"Expected input_lengths to have value at most {steps}, but got value {max(lengths)}")
+    lengths, sizes = _lengths(input_lengths, target_lengths, n, steps)
     longest = max(sizes, default=0)
     labels = _padded(targets, sizes, longest, blank, batched=batched)
     extended = [[label for target_label in row for label in (blank, target_label)] + [blank] for row in labels]
@@ -213,11 +236,7 @@ def ctc_loss(
     inside = (_create.arange(steps, device=where).unsqueeze(1) < ends.t()).to(x.dtype)
     mass = (x.exp().sum(2) * inside).sum(0)
     loss = (loss + (mass - mass.detach())).masked_fill(impossible, 0.0 if zero_infinity else float("inf"))
-    if reduction == "mean":
-        return (loss / _create.tensor([float(max(size, 1)) for size in sizes], device=where)).mean()
-    if reduction == "sum":
-        return loss.sum()
-    return loss if batched else loss.reshape(())
+    return _reduced(loss if batched or reduction in ("mean", "sum") else loss.reshape(()), sizes, reduction)
 
 
 def _listed(values: _T | _Sequence[int]) -> list[int]:
