@@ -10,7 +10,7 @@ from types import ModuleType
 from pywebgpu import dtypes
 from pywebgpu.composites import wide
 from pywebgpu.dtypes import DType, Kind
-from pywebgpu.errors import DTypeError
+from pywebgpu.errors import DTypeError, ShapeError
 from pywebgpu.ir.graph import Node, Pointwise, Spec, host
 from pywebgpu.ir.surface import Takes, shown
 from pywebgpu.ops import pointwise, reduction
@@ -127,12 +127,14 @@ def beside(x: Node, shape: Shape) -> Node:
 
 
 def broadcast_to(x: Node, shape: Shape) -> Node:
-    """(3,) -> (4, 3): axes are added in front, then axes of size 1 grow."""
+    """(3,) -> (4, 3): axes are added in front, then axes of size 1 grow. Raises ShapeError for any other shape."""
     have = x.spec.shape
     if have == shape:
         return x
+    if broadcast(have, shape) != shape:
+        raise ShapeError(f"cannot broadcast {have} with {shape}")
     if x.op is pointwise.const and x.buffer is None:
-        return pointwise.full(x.attrs["value"], Spec(broadcast(have, shape), x.spec.dtype))
+        return pointwise.full(x.attrs["value"], Spec(shape, x.spec.dtype))
     return reduction.expand(x, shape=shape)
 
 

@@ -87,6 +87,8 @@ def conv_transpose(
     kernel = weight.spec.shape[2:]
     step, dilations = sizes("stride", stride, rank), sizes("dilation", dilation, rank)
     cut, extra = sizes("padding", padding, rank), sizes("output_padding", output_padding, rank)
+    if any(n < 0 for n in cut):
+        raise ShapeError("negative padding is not supported")
     if any(e >= max(s, d) for e, s, d in zip(extra, step, dilations, strict=True)):
         raise ShapeError(
             f"output padding must be smaller than either stride or dilation, but got output_padding: {extra}, "

@@ -56,7 +56,7 @@ def huber_loss(
     x: Node, target: Node, weight: Node | None = None, *, reduction: str = "mean", delta: float = 1.0
 ) -> Node:
     """d^2 / 2 where d = |x - target| <= delta, else delta (d - delta / 2)."""
-    if delta <= 0:
+    if not delta > 0:
         raise ShapeError(f"huber_loss does not support non-positive values for delta, got {delta}")
     _warn_of_sizes("huber_loss", x, target)
     return _weighted(huber(arithmetic.sub(x, target), delta), weight, reduction)

@@ -186,6 +186,8 @@ def bilinear(a: Node, b: Node, weight: Node, bias: Node | None = None) -> Node:
             f"bilinear: needs (..., {m}) and (..., {n}) for weight {weight.spec.shape}, got {a.spec.shape} and "
             f"{b.spec.shape}"
         )
+    if bias is not None and bias.spec.shape != (n_out,):
+        raise ShapeError(f"bilinear(): bias size does not match weight size: got {bias.spec.shape} for ({n_out},)")
     lead = a.spec.shape[:-1]
     flat = movement.reshape(movement.permute(weight, order=(1, 0, 2)), shape=(m, n_out * n))
     left = movement.reshape(linear.matmul(a, flat), shape=(*lead, n_out, n))
@@ -204,6 +206,8 @@ def tensordot(a: Node, b: Node, dims: int | Sequence[Sequence[int]] = 2) -> Node
         if dims < 0:
             raise ShapeError(f"tensordot expects dims >= 0, but got dims={dims}")
         dims = (range(rank_a - dims, rank_a), range(dims))
+    if len(dims) != 2:
+        raise ValueError(f"tensordot expects two lists of axes, got {len(dims)}")
     left = [axis_of(d, rank_a) for d in dims[0]]
     right = [axis_of(d, rank_b) for d in dims[1]]
     if len(left) == len(right):  # A paired axis of size 1 on one side is summed on the other.

@@ -41,10 +41,12 @@ def masked_scatter(x: Node, mask: Node, source: Node) -> Node:
     shape = shapes.broadcast(x.spec.shape, mask.spec.shape)
     mask = indexing.shaped(arithmetic.broadcast_to(mask, shape), (prod(shape),))
     size = prod(source.spec.shape)
-    if size == 0:
-        return arithmetic.broadcast_to(x, shape)
+    before = 1
+    if size == 0:  # Any element that holds is one too many.
+        source, size, before = pointwise.full(0, Spec((1,), source.spec.dtype)), 1, 0
     ends = counted(mask)
-    positions = pointwise.where(mask, pointwise.sub(ends, pointwise.full(1, ends.spec)), pointwise.full(0, ends.spec))
+    own = pointwise.sub(ends, pointwise.full(before, ends.spec))
+    positions = pointwise.where(mask, own, pointwise.full(0, ends.spec))
     positions = bounds.unknown(positions, size, TOO_FEW)
     taken = indexing.shaped(ops.take(indexing.shaped(source, (size, 1)), positions), shape)
     return pointwise.where(indexing.shaped(mask, shape), taken, arithmetic.broadcast_to(x, shape))

@@ -38,11 +38,11 @@ def _quantile(x: Node, q: Node | Number, dim: int | None, keepdim: bool, interpo
         raise RuntimeError(f"quantile() interpolation must be one of {INTERPOLATIONS}, but got {interpolation}")
     shares = _shares(x, q)
     shape = x.spec.shape
-    if dim is None or not shape:
+    axis = None if dim is None else axis_of(dim, len(shape))
+    if axis is None or not shape:
         rows, kept = movement.reshape(x, shape=(1, prod(shape))), (1,) * len(shape)
         lead: Shape = ()
     else:
-        axis = axis_of(dim, len(shape))
         order = (*(a for a in range(len(shape)) if a != axis), axis)
         lead, kept = (*shape[:axis], *shape[axis + 1 :]), (*shape[:axis], 1, *shape[axis + 1 :])
         rows = movement.reshape(movement.permute(x, order=order), shape=(prod(lead), shape[axis]))

@@ -133,7 +133,7 @@ def hardshrink(x: Node, lambd: float = 0.5) -> Node:
 @precision.upcasting
 def softshrink(x: Node, lambd: float = 0.5) -> Node:
     """x moved towards 0 by lambd, and 0 where |x| <= lambd."""
-    if lambd < 0:
+    if not lambd >= 0:
         raise ShapeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
     x = clamping.linear(x)
     return pointwise.sub(x, clamping.clamp(x, arithmetic.like(x, -lambd), arithmetic.like(x, lambd)))

@@ -190,6 +190,7 @@ LATER = (
     "torch_api/stances.py",
     "tensor/complex_numbers.py",
     "sparse/",
+    "tensor/no_tensors.py",
     "tensor/numeric.py",
     "tensor/show.py",
     "io/block_formats.py",

@@ -72,13 +72,13 @@ def matrix_norm(
         raise ShapeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")
     if isinstance(dim, int) or len(dim) != 2:
         raise ShapeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {dim}")
-    if dim[0] % A.ndim == dim[1] % A.ndim:
+    rows, columns = (shapes.axis(axis, A.ndim) for axis in dim)
+    if rows == columns:
         raise ShapeError(f"linalg.matrix_norm: dims must be different. Got ({dim[0]}, {dim[1]})")
     if ord == "fro":
         return vector_norm(A, 2, tuple(dim), keepdim, dtype=dtype)
     if ord in (1, -1, float("inf"), float("-inf")):
         A = A if dtype is None else A.to(dtype)
-        rows, columns = (axis % A.ndim for axis in dim)
         summed, folded = (columns, rows) if abs(ord) != 1 else (rows, columns)
         sums = A.abs().sum(summed, keepdim=True)
         norms = sums.amax(folded, keepdim=True) if ord > 0 else sums.amin(folded, keepdim=True)
@@ -86,7 +86,6 @@ def matrix_norm(
     if ord not in ("nuc", 2, -2):
         raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
     A = A if dtype is None else A.to(dtype)
-    rows, columns = (axis % A.ndim for axis in dim)
     values = svdvals(A.movedim((rows, columns), (-2, -1)))
     norms = values.sum(-1) if ord == "nuc" else values.amax(-1) if ord == 2 else values.amin(-1)
     for axis in sorted((rows, columns)) if keepdim else ():
@@ -376,6 +375,11 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     if driver not in ("gels", "gelsy", "gelsd", "gelss"):
         raise RuntimeError(
             "torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss), but got: " + driver
+        )
+    if not 0 <= A.ndim - B.ndim <= 1:
+        raise RuntimeError(
+            "torch.linalg.lstsq: input.dim() must be greater or equal to other.dim() and "
+            f"(input.dim() - other.dim()) <= 1, got {A.ndim} and {B.ndim}"
         )
     is_vector = B.ndim == 1 or (A.ndim - 1 == B.ndim and tuple(B.shape) == tuple(A.shape[:-1]))
     right = B.unsqueeze(-1) if is_vector else B

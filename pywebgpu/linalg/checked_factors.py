@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pywebgpu import dtypes, linalg
 from pywebgpu.linalg import factorization, lu_factors
-from pywebgpu.tensor import create, outputs
+from pywebgpu.tensor import create, dispatch, outputs
 from pywebgpu.tensor.memory_format import by_columns, columns
 from pywebgpu.tensor.methods import named_by_numpy
 from pywebgpu.tensor.pointwise import where
@@ -125,3 +125,6 @@ def _matrices(info: Tensor) -> Tensor:
 
 def _zeros(A: Tensor) -> Tensor:
     return create.zeros(A.shape[:-2], dtype=dtypes.int32, device=A.device)
+
+
+globals().update(dispatch.all_public(globals(), __name__))

@@ -13,7 +13,7 @@ from pywebgpu import dtypes
 from pywebgpu.autograd.function import Function, FunctionCtx
 from pywebgpu.errors import ShapeError
 from pywebgpu.linalg import factorization
-from pywebgpu.tensor import functions, outputs
+from pywebgpu.tensor import dispatch, functions, outputs
 from pywebgpu.tensor.memory_format import by_columns
 from pywebgpu.tensor.methods import named_by_numpy
 from pywebgpu.torch_api import return_types
@@ -198,3 +198,6 @@ def _solve(np: ModuleType, ld: Array, pivots: Array, x: Array, hermitian: bool) 
         x[k : k + size] -= (columns.conj() if hermitian else columns).T @ x[k + size :]
         if kp != kk:
             x[[kk, kp]] = x[[kp, kk]]
+
+
+globals().update(dispatch.all_public(globals(), __name__))

@@ -160,6 +160,11 @@ def solve_factored(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, 
         raise RuntimeError(
             "Pivots given to lu_solve must all be greater or equal to 1 and smaller or equal to LU.size(-2)"
         )
+    if tuple(pivots.shape) != tuple(LU.shape[:-1]):
+        raise RuntimeError(
+            f"linalg.lu_solve: Expected LU.shape[:-1] and pivots.shape to be the same, but got {list(LU.shape[:-1])} "
+            f"and {list(pivots.shape)}"
+        )
     if not left:
         return columns(solve_factored(LU, pivots, B.mH, adjoint=not adjoint).mH, by_rows=True)
     P, L, U = lu_unpack(LU, pivots)
@@ -188,6 +193,12 @@ def triangular_solve(
     b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> tuple[Tensor, Tensor]:
     """torch's old name of linalg.solve_triangular: X, and a copy of A."""
+    for name, part in (("b", b), ("A", A)):
+        if part.ndim < 2:
+            raise RuntimeError(
+                f"torch.triangular_solve: Expected {name} to have at least 2 dimensions, but it has {part.ndim} "
+                "dimensions instead"
+            )
     lead = functions.broadcast_shapes(b.shape[:-2], A.shape[:-2])
     a, right = A.expand(*lead, *A.shape[-2:]), b.expand(*lead, *b.shape[-2:])
     operands = (a.mT, right, not upper) if transpose else (a, right, upper)
@@ -233,6 +244,11 @@ def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpos
     side = -2 if left else -1
     if input.ndim < 2 or other.ndim < 2:
         raise ShapeError("torch.ormqr: input and other must have at least 2 dimensions.")
+    if tau.ndim != input.ndim - 1 or other.ndim != input.ndim:
+        raise ShapeError(
+            f"torch.ormqr: Expected tau of {input.ndim - 1} and other of {input.ndim} dimensions, got {tau.ndim} and "
+            f"{other.ndim}"
+        )
     if tau.shape[-1] != min(other.shape[side], input.shape[-1]):
         raise ShapeError(f"torch.ormqr: tau.shape[-1] must be equal to min(other.shape[{side}], input.shape[-1])")
     if not left:
@@ -276,6 +292,8 @@ orgqr = householder_product
 
 def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor | None = None) -> tuple[Tensor, ...]:
     """U, S and V of the q largest singular values of A, or of A - M: exact here."""
+    if q is not None and q < 0:
+        raise ShapeError(f"svd_lowrank: q is to be 0 or more, got {q}")
     x = A if M is None else A - M
     U, S, Vh = factorization.run_all(factorization.SVD, x, False)
     q = min(6 if q is None else q, *x.shape[-2:])

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from pywebgpu import dtypes
 from pywebgpu.ir.graph import used
 from pywebgpu.sparse import SparseTensor, coordinates, invariants, made, shown
-from pywebgpu.support import closed_types
+from pywebgpu.support import closed_types, shapes
 from pywebgpu.tensor import create, dispatch, functions, sorting
 from pywebgpu.tensor.tensor import Tensor
 
@@ -178,7 +178,7 @@ class SparseCompressed(SparseTensor):
 
     def transpose(self, dim0: int, dim1: int) -> SparseTensor:
         """Two axes of the matrix, or two of the batch, exchanged."""
-        first, second = sorted((dim0 % self.ndim, dim1 % self.ndim))
+        first, second = sorted(shapes.axis(dim, self.ndim) for dim in (dim0, dim1))
         if first == second:
             return self
         shape = list(self.shape)
@@ -209,7 +209,7 @@ class SparseCompressed(SparseTensor):
 
     def select(self, dim: int, index: int) -> Tensor:
         """What has one index along an axis: of the layout where that is an axis of the batch or of values."""
-        dim, count, own = dim % self.ndim, self.n_batch, self._values()
+        dim, count, own = shapes.axis(dim, self.ndim), self.n_batch, self._values()
         if not -self.shape[dim] <= index < self.shape[dim]:
             raise IndexError(f"select(): index {index} out of range for tensor of size {list(self.shape)} at dim {dim}")
         shape = [*self.shape[:dim], *self.shape[dim + 1 :]]
@@ -373,6 +373,8 @@ def converted(
         if layout in KINDS and tensor.ndim - (dense_dim or 0) < 2:
             raise RuntimeError("to_sparse: Expected a tensor of at least 2 sparse dimensions")
         count = tensor.ndim - (dense_dim or 0) if sparse_dim is None else sparse_dim
+        if not 0 <= count <= tensor.ndim:
+            raise RuntimeError(f"to_sparse: sparse_dim is to be in [0, {tensor.ndim}], but {count} is given")
         coo, index_dtype = coordinates(tensor, count), dtypes.int64
     return coo if layout is closed_types.sparse_coo else of_coordinates(coo, layout, blocksize, index_dtype)
 

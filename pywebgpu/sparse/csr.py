@@ -26,6 +26,18 @@ def sampled_addmm(
     """alpha mat1 @ mat2 + beta input, at the places of `input` alone."""
     if not isinstance(input, SparseCompressed) or input.layout is not closed_types.sparse_csr:
         raise RuntimeError("sampled_addmm: Expected self to have layout sparse_csr")
+    for name, part in (("mat1", mat1), ("mat2", mat2)):
+        if part.ndim < 2:
+            raise RuntimeError(f"sampled_addmm: Expected {name} to be a matrix, got {part.ndim}-D tensor")
+        if part.dtype is not input.dtype:
+            raise RuntimeError(
+                f"sampled_addmm: Expected {name} and self to have the same dtype, but got {part.dtype} and "
+                f"{input.dtype}"
+            )
+    if mat1.shape[-1] != mat2.shape[-2] or tuple(input.shape[-2:]) != (mat1.shape[-2], mat2.shape[-1]):
+        raise RuntimeError(
+            f"sampled_addmm: shapes {list(mat1.shape)} and {list(mat2.shape)} have no product of {list(input.shape)}"
+        )
     positions = input._as_coo()._indices()
     left, right = mat1[tuple(positions[:-1])], mat2.transpose(-2, -1)[(*positions[:-2], positions[-1])]
     products = (left * right).sum(-1).reshape(input._values().shape)

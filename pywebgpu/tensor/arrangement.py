@@ -66,6 +66,8 @@ def block_diag(*tensors: Tensor) -> Tensor:
 def _each(function: Callable[[Tensor], Tensor], tensors: tuple[Any, ...]) -> Tensor | tuple[Tensor, ...]:
     if len(tensors) == 1 and isinstance(tensors[0], TensorBase):
         return function(tensors[0])  # type: ignore[arg-type]
+    if len(tensors) == 1 and isinstance(tensors[0], str):
+        raise TypeError("expected tensors, or a sequence of them, but got a str")
     return tuple(function(t) for t in (tensors[0] if len(tensors) == 1 else tensors))
 
 
@@ -162,6 +164,8 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
 @named_by_numpy
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """All choices of r elements of a vector, in order, a row each."""
+    if input.ndim != 1:
+        raise ShapeError(f"Expect a 1D vector, but got shape {list(input.shape)}")
     if r == 0:
         return input.new_zeros(0)
     n = input.numel()

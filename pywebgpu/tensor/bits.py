@@ -120,6 +120,8 @@ def hash_tensor(
     values: Tensor = input.detach()
     values = values.double() if input.dtype.is_floating_point else values.long()
     axes = shapes.axes(dim, input.ndim) if dim != () else tuple(range(input.ndim))
+    if not input.numel() and (dim == () or any(not input.shape[axis] for axis in axes)):
+        raise IndexError("hash_tensor: Expected reduction dims of non-zero size.")
     words = values.numpy().view("uint64").reshape(tuple(input.shape))
     joined = np.bitwise_xor.reduce(words, axis=axes, keepdims=True)
     hashes: Tensor = create.tensor(joined, device=input.device)

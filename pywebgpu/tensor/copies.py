@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from pywebgpu.errors import RangeError, ShapeError
-from pywebgpu.support import closed_types
+from pywebgpu.support import closed_types, shapes
 from pywebgpu.tensor import complex_numbers, create, dispatch, outputs
 from pywebgpu.tensor.apply import aten, called
 from pywebgpu.tensor.memory_format import all_of, in_memory
@@ -134,7 +134,7 @@ def with_part(name: str, input: Tensor, src: Tensor, *where: Any) -> Tensor:
     copy = input.clone()
     if name == "slice":
         dim, *ends = where
-        target = copy[(slice(None),) * (dim % max(copy.ndim, 1)) + (slice(*ends),)]
+        target = copy[(slice(None),) * shapes.axis(dim, copy.ndim) + (slice(*ends),)]
     else:
         target = getattr(copy, name)(*where)
     if tuple(target.shape) != tuple(src.shape):

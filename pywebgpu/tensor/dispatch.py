@@ -7,9 +7,9 @@ its own; from then on methods of Tensor ask it too. Before, nothing is asked, an
 from __future__ import annotations
 
 import functools
-import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
 from types import FunctionType
 from typing import Any, ParamSpec, TypeVar
 
@@ -55,6 +55,7 @@ class Overrides(threading.local):
 
 
 state = Overrides()
+FAILED = "pywebgpu.tensor.no_tensors"  # imported once a call failed
 operators: Any = None  # what asks rules for operators, once there were any (see wrapper.py)
 
 
@@ -88,27 +89,20 @@ def public(function: Callable[P, R], module: str = "") -> Callable[P, R]:
 def _asks_all(function: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(function)
     def call(*args: P.args, **options: P.kwargs) -> R:
-        if used.overrides is None:
-            try:
-                return function(*args, **options)
-            except (TypeError, AttributeError):
-                if not overriding(args, options) or _is_asked_further_out():  # No class of tensors announced itself.
-                    raise
-                start()
-        return used.overrides(call, function, args, options)  # type: ignore[misc, no-any-return]
+        try:
+            if used.overrides is None:
+                try:
+                    return function(*args, **options)
+                except (TypeError, AttributeError):
+                    if not overriding(args, options) or import_module(FAILED).is_asked_further_out():
+                        raise  # No class of tensors announced itself.
+                    start()
+            return used.overrides(call, function, args, options)  # type: ignore[misc, no-any-return]
+        except AttributeError as error:
+            import_module(FAILED).refuse(error, function, args, options)
+            raise
 
     return call
-
-
-def _is_asked_further_out() -> bool:
-    """Whether a function of the surface further out has arguments of classes with rules: it asks them itself."""
-    frame = sys._getframe(1)
-    own, caller = frame.f_code, frame.f_back
-    while caller is not None:
-        if caller.f_code is own and overriding(caller.f_locals["args"], caller.f_locals["options"]):
-            return True
-        caller = caller.f_back
-    return False
 
 
 def _asks_modes(function: Callable[P, R]) -> Callable[P, R]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Sequence
 from math import inf, log, pi, prod
+from operator import index
 from typing import TYPE_CHECKING, Any, Unpack
 
 from pywebgpu import dtypes
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 @aten("linalg_cross")
 def cross(input: Tensor, other: Tensor, dim: int | None) -> Tensor:
     """The vector product along an axis of size 3."""
+    if input.ndim != other.ndim:
+        raise ShapeError("linalg.cross: inputs must have the same number of dimensions.")
     shape = shapes.broadcast(tuple(input.shape), tuple(other.shape))
     axis = next((a for a, n in enumerate(shape) if n == 3), -1) if dim is None else dim
     if not shape or shape[axis] != 3:
@@ -53,9 +56,18 @@ def rot90(input: Tensor, k: int, dims: Sequence[int]) -> Tensor:
     return turned.transpose(a, b).clone()
 
 
+_WAYS_OF_CDIST = (
+    None, "use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist",
+)  # fmt: skip
+
+
 @aten("cdist")
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = None) -> Tensor:
     """The p-norm of every row of x1 minus every row of x2: (..., m, d), (..., n, d) -> (..., m, n)."""
+    if compute_mode not in _WAYS_OF_CDIST:
+        raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
+    if not p >= 0:
+        raise RuntimeError(f"cdist only supports non-negative p values, got {p}")
     if x1.ndim < 2 or x2.ndim < 2 or x1.shape[-1] != x2.shape[-1]:
         raise RuntimeError(f"cdist: needs (..., m, d) and (..., n, d), got {list(x1.shape)} and {list(x2.shape)}")
     return _length(x1.unsqueeze(-2).sub(x2.unsqueeze(-3)), p)
@@ -64,6 +76,10 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = Non
 @aten("pdist")
 def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     """The p-norm of every row minus every later row, as a vector."""
+    if input.ndim != 2:
+        raise ShapeError(f"pdist only supports 2D tensors, got: {input.ndim}D")
+    if not input.dtype.is_floating_point:
+        raise DTypeError("pdist only supports floating-point dtypes")
     n = input.shape[0]
     rows = create.triu_indices(n, n, 1, device=input.device)
     return _length(input.index_select(0, rows[0]).sub(input.index_select(0, rows[1])), p)
@@ -93,6 +109,7 @@ def cov(
         raise ShapeError(f"cov(): expected input to have two or fewer dimensions but got {input.ndim} dimensions")
     if input.dtype is dtypes.bool_:
         raise RuntimeError("cov(): bool dtype is not supported for input")
+    correction = index(correction)
     x = input.reshape(1, -1) if input.ndim < 2 else input
     x = x if x.dtype.is_floating_point or x.dtype.is_complex else x.to(dtypes.default())
     weights = _observed(x, fweights, aweights)
@@ -173,11 +190,12 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
 @aten("renorm")
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     """Every slice along `dim` scaled down so that its p-norm is at most maxnorm."""
-    if p <= 0 or maxnorm < 0 or input.ndim < 2:
+    if not p > 0 or not maxnorm >= 0 or input.ndim < 2:
         raise RuntimeError(
             f"renorm: needs two axes, a positive p and maxnorm >= 0, got {input.ndim}, {p} and {maxnorm}"
         )
-    axes = [axis for axis in range(input.ndim) if axis != dim % input.ndim]
+    own = shapes.axis(dim, input.ndim)
+    axes = [axis for axis in range(input.ndim) if axis != own]
     size = input.norm(p, axes, keepdim=True)
     return input.mul(functions.where(size > maxnorm, size.add(1e-7).reciprocal().mul(maxnorm), 1.0))
 

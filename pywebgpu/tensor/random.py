@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Unpack
 
 from pywebgpu import devices, dtypes
-from pywebgpu.composites import arithmetic, bounds, random, reduce
+from pywebgpu.composites import bounds, random, reduce
 from pywebgpu.errors import REFUSALS, ShapeError
 from pywebgpu.ir.graph import Node
 from pywebgpu.ops.random import Seed
@@ -192,7 +192,7 @@ def normal(
         factory = factory_options.FactoryOptions("normal", options)
     else:
         shape = broadcast(*(tuple(part.shape) if isinstance(part, TensorBase) else () for part in (mean, std)))
-        dtype = arithmetic.result_type(*(part._node for part in tensors))
+        dtype = tensors[0]._node.spec.dtype
         factory = factory_options.FactoryOptions("normal", options, dtype, tensors[0]._storage.device)
     scale, start = (reduce.stop_gradient(part._node) if isinstance(part, TensorBase) else part for part in (std, mean))
     if isinstance(scale, Node):

@@ -54,7 +54,7 @@ class RandomMethods(ReshapingMethods):
 
     def log_normal_(self, mean: float = 1, std: float = 2, *, generator: Draws = None) -> Self:
         """Numbers whose logarithms are normal."""
-        if std <= 0:
+        if not std > 0:
             raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std}")
         self.normal_(mean, std, generator=generator)
         self.exp_()
@@ -88,6 +88,8 @@ class RandomMethods(ReshapingMethods):
 
     def exponential_(self, lambd: float = 1, *, generator: Draws = None) -> Self:
         """Numbers with density lambd * exp(-lambd * x)."""
+        if not lambd > 0:
+            raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
         return self._drawn(random.exponential, generator, lambd)
 
     def geometric_(self, p: float, *, generator: Draws = None) -> Self:
@@ -96,7 +98,7 @@ class RandomMethods(ReshapingMethods):
 
     def cauchy_(self, median: float = 0, sigma: float = 1, *, generator: Draws = None) -> Self:
         """median + sigma * tan(pi * (u - 1/2))"""
-        if sigma <= 0:
+        if not sigma > 0:
             raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
         return self._drawn(random.cauchy, generator, median, sigma)
 
@@ -121,7 +123,7 @@ def _normal(seed: Seed, shape: Shape, mean: float, std: float, dtype: DType) -> 
 
 
 def require_spread(std: Operand | Node) -> None:
-    if not isinstance(std, TensorBase | Node) and std < 0:
+    if not isinstance(std, TensorBase | Node) and not std >= 0:
         raise ShapeError(f"normal expects std >= 0.0, but found std {std}")
 
 

@@ -215,7 +215,7 @@ class ReductionMethods(PointwiseMethods):
     ) -> Tensor:
         """(sum of |x|^p)^(1/p) over `dim`; p may be inf, -inf or 0, or "nuc" of matrices."""
         if p == "nuc":
-            axes = (-2, -1) if dim is None else dim
+            axes = tuple(range(self.ndim)) if dim is None else dim
             return importlib.import_module("pywebgpu.linalg").matrix_norm(self, "nuc", axes, keepdim, dtype=dtype)  # type: ignore[no-any-return]
         return apply(reduce.norm, self, p, dim, keepdim, dtype=dtype)
 

@@ -13,6 +13,7 @@ from pywebgpu import dtypes, linalg
 from pywebgpu.autograd.function import Function, FunctionCtx
 from pywebgpu.nn import functional
 from pywebgpu.nn.functional import filters
+from pywebgpu.support import shapes
 from pywebgpu.tensor import create, dispatch, functions, outputs, random
 from pywebgpu.tensor.memory_format import of_order, relaid, suggested
 from pywebgpu.tensor.methods import named_by_numpy
@@ -146,6 +147,12 @@ def native_group_norm(
     input: Tensor, weight: Maybe, bias: Maybe, N: int, C: int, HxW: int, group: int, eps: float
 ) -> tuple[Tensor, ...]:
     """group_norm, mean, inverse of the standard deviation. Shapes: input (N, C, …) of N * C * HxW elements."""
+    for name, part in (("weight", weight), ("bias", bias)):
+        if part is not None and tuple(part.shape) != (C,):
+            raise RuntimeError(
+                f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of "
+                f"shape {list(part.shape)} and input of shape {list(input.shape)}"
+            )
     grouped = input.reshape(N, group, C // group * HxW)
     mean, rstd = _statistics(grouped, (-1,), eps)
     shape = (1, C, *(1 for _ in range(input.ndim - 2)))
@@ -233,6 +240,11 @@ def native_dropout_backward(grad_output: Tensor, mask: Tensor, scale: float) -> 
 
 
 def _softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: dtypes.DType) -> Tensor:
+    if grad_output.shape != output.shape:
+        raise RuntimeError(
+            f"Expected tensor for argument #1 'grad' to have same size as tensor for argument #2 'output'; but "
+            f"{list(grad_output.shape)} does not equal {list(output.shape)}"
+        )
     product = grad_output * output
     return (product - output * product.sum(dim, keepdim=True)).to(input_dtype)
 
@@ -290,7 +302,7 @@ def _chunk_cat(tensors: Sequence[Tensor], dim: int, num_chunks: int, *, out: May
     if not tensors or num_chunks < 1:
         raise RuntimeError("_chunk_cat expects a non-empty input tensor list and num_chunks greater than 0")
     first = tensors[0]
-    axis = dim % first.ndim
+    axis = shapes.axis(dim, first.ndim)
     parts = []
     for x in tensors:
         if x.numel() == 0 or x.dtype is not first.dtype or x.device != first.device:
@@ -347,7 +359,7 @@ def segment_reduce(
     if indices is not None:
         raise RuntimeError("segment_reduce(): indices based reduction is not supported yet.")
     lengths, ends = _segments(data, lengths, offsets, unsafe=unsafe)
-    row_axis, count = axis % data.ndim, lengths.shape[-1]
+    row_axis, count = shapes.axis(axis, data.ndim), lengths.shape[-1]
     position = create.arange(data.shape[row_axis], device=data.device)
     # A row belongs to as many groups as have ended before it; one after the last goes to a group that is dropped.
     group = (position.unsqueeze(-1) >= ends.unsqueeze(-2)).sum(-1)

@@ -102,7 +102,7 @@ def rrelu(
     input: _T, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False
 ) -> _T:
     """leaky_relu with a slope drawn for each element in training, else with the mean slope."""
-    if lower > upper:
+    if not lower <= upper:
         raise RuntimeError(f"Lower bound should be less than or equal to the upper bound, got {lower} and {upper}")
     if not training:
         return _called(leaky_relu(input, (lower + upper) / 2, inplace), "aten::rrelu_with_noise")

@@ -214,6 +214,8 @@ def ctc_loss(
     Shapes: log_probs (t, n, c) or (t, c); targets (n, s) or all in a row; lengths (n,).
     Source: Graves et al. 2006.  Against torch: the same; the gradient is the one of log_softmax's input, as there.
     """
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
     batched = log_probs.ndim == 3
     x = log_probs if batched else log_probs.unsqueeze(1)
     steps, n, where = x.shape[0], x.shape[1], x.device

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pywebgpu import dtypes, linalg
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.sparse import SparseTensor, made, to_sparse
-from pywebgpu.support import closed_types, lazy, numbers
+from pywebgpu.support import closed_types, lazy, numbers, shapes
 from pywebgpu.tensor import create, functions
 from pywebgpu.tensor.tensor import Tensor
 
@@ -93,7 +93,7 @@ def _summed(name: str, text: str, value: float) -> Callable[..., Tensor]:
         x = _filled(input, mask, value)
         if name == "sum":
             return x.sum(_axes(dim, x.ndim), keepdim, dtype=wanted)
-        for axis in sorted({axis % max(x.ndim, 1) for axis in _axes(dim, x.ndim)}, reverse=True):
+        for axis in sorted({shapes.axis(axis, x.ndim) for axis in _axes(dim, x.ndim)}, reverse=True):
             x = x.prod(axis, keepdim, dtype=wanted)
         return x.to(wanted)
 
