@@ -51,6 +51,27 @@ torch.visualize(step, os.environ["PYWEBGPU_CACHE"] + ".html")
 """
 
 
+PROFILED = """
+import json, os
+import pywebgpu as torch
+from pywebgpu.profiler import profile
+torch.set_default_device(os.environ["DEVICE"])
+torch.manual_seed(0)
+model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Tanh(), torch.nn.Linear(16, 1))
+optimizer = torch.optim.AdamW(model.parameters())
+def step():
+    optimizer.zero_grad()
+    loss = model(torch.ones(32, 8)).square().mean()
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+step()
+with profile() as found:
+    step()
+print(json.dumps([(event.name, event.details) for event in found.events() if event.device]))
+"""
+
+
 def output(script: str, folder: Path, **changes: str) -> str:
     environment = os.environ | {"PYWEBGPU_CACHE": str(folder)} | changes
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, env=environment, capture_output=True, check=True)
@@ -74,6 +95,13 @@ def test_a_program_of_a_file_is_drawn_like_a_new_one(tmp_path: Path) -> None:
         output(TRAINING, tmp_path / "kept")
         pages.append((tmp_path / "kept.html").read_text(encoding="utf-8"))
     assert pages[0] == pages[1]
+
+
+def test_a_program_of_a_file_is_profiled_like_a_new_one(device: str, tmp_path: Path) -> None:
+    """Its slots are numbered otherwise than those of the graph's plan."""
+    new, stored = (json.loads(output(PROFILED, tmp_path, DEVICE=device)) for _ in range(2))
+    assert new == stored
+    assert all(details["shapes"] for _, details in new)
 
 
 def test_another_way_of_compiling_is_another_program(tmp_path: Path) -> None:
