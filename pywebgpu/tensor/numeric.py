@@ -17,6 +17,7 @@ from pywebgpu.ops import gamma, pointwise
 from pywebgpu.support import shapes
 from pywebgpu.tensor import complex_numbers, create, dispatch, functions, outputs, sorting
 from pywebgpu.tensor.apply import apply, aten, called
+from pywebgpu.tensor.memory_format import relaid
 from pywebgpu.tensor.methods import named_by_numpy
 from pywebgpu.tensor.tensor import Tensor
 from pywebgpu.torch_api import return_types
@@ -197,7 +198,8 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     own = shapes.axis(dim, input.ndim)
     axes = [axis for axis in range(input.ndim) if axis != own]
     size = input.norm(p, axes, keepdim=True)
-    return input.mul(functions.where(size > maxnorm, size.add(1e-7).reciprocal().mul(maxnorm), 1.0))
+    scaled: Tensor = input.mul(functions.where(size > maxnorm, size.add(1e-7).reciprocal().mul(maxnorm), 1.0))
+    return relaid(scaled, None)  # Row by row, however the input lies.
 
 
 def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Any, ...]:

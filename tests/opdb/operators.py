@@ -114,10 +114,19 @@ def _compare(
         _in_place(op, given, translator, theirs, values=values)
 
 
-def strides(op: Any, dtype: torch.dtype, device: str, most: int) -> Iterator[Verdict]:
+def turned(value: Any) -> Any:
+    """The same values, matrices of which lie column by column."""
+    if isinstance(value, torch.Tensor) and value.layout is torch.strided and value.ndim >= 2:
+        return value.transpose(-1, -2).contiguous().transpose(-1, -2)
+    return type(value)(map(turned, value)) if type(value) in (list, tuple) else value
+
+
+def strides(op: Any, dtype: torch.dtype, device: str, most: int, given_as: Any = None) -> Iterator[Verdict]:
     """Whether results lie in memory as PyTorch's do: a verdict a sample that both can compute."""
     for sample in samples(op, dtype, most, requires_grad=False) if op.supports_dtype(dtype, "cpu") else ():
         given, translator = ((sample.input, *sample.args), sample.kwargs), Translator(device)
+        if given_as is not None:
+            given = given_as(given[0]), {name: given_as(value) for name, value in given[1].items()}
 
         def run() -> None:
             function, (args, kwargs) = translator.value(op.op), translator.value(given)  # noqa: B023  # Called here.
