@@ -75,14 +75,14 @@ def _assert_tensor_metadata(
     a: Tensor, size: Any = None, stride: Any = None, dtype: Any = None, *, device: Any = None, layout: Any = None
 ) -> None:
     """Raises RuntimeError where a tensor differs from what is said of it; None says nothing."""
-    claims: dict[str, tuple[Any, Any, Any]] = {
+    expected: dict[str, tuple[Any, Any, Any]] = {
         "size": (a.shape, size, tuple),
         "stride": (a.stride(), stride, tuple),
         "dtype": (a.dtype, dtype, None),
         "device": (a.device, device, devices.device),
         "layout": (a.layout, layout, None),
     }
-    for name, (fact, claim, kind) in claims.items():
+    for name, (fact, claim, kind) in expected.items():
         if claim is not None and fact != (claim if kind is None else kind(claim)):
             raise RuntimeError(f"Tensor {name} mismatch! Expected: {claim}, Got: {fact}")
 
