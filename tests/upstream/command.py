@@ -33,7 +33,6 @@ from tests.opdb import report as opdb_report
 from tests.upstream import processes, report, source, verdict
 
 REFERENCE = Path(__file__).with_name("reference.json.xz")
-EXCLUDED = Path(__file__).with_name("excluded.txt")
 _NAMES = {
     "autograd": "complex functional",
     "distributions": "constraints distributions transforms utils",
@@ -76,7 +75,7 @@ def main(arguments: list[str]) -> int:
     unknown = [file for file in files if file not in passed]
     if unknown:
         print(f"PyTorch did not run them yet, see --reference: {' '.join(unknown)}")
-    excluded = exclusions()
+    excluded = list(report.exclusions())
     chosen, counts = {}, {}
     for file in files:
         names = [on_device(name, options.device) for name in passed.get(file, {}).get("passed", ())]
@@ -135,12 +134,6 @@ def refer(setting: processes.Setting, files: list[str], options: argparse.Namesp
 def reference() -> dict[str, dict[str, Any]]:
     """What PyTorch passes: for each file its tests."""
     return json.loads(lzma.decompress(REFERENCE.read_bytes())) if REFERENCE.exists() else {}  # type: ignore[no-any-return]
-
-
-def exclusions() -> list[str]:
-    """Patterns of `file::Class.test`, each of a line whose other part is the reason."""
-    lines = EXCLUDED.read_text(encoding="utf-8").splitlines()
-    return [line.split("#")[0].strip() for line in lines if line.split("#")[0].strip()]
 
 
 def is_excluded(name: str, patterns: list[str]) -> bool:

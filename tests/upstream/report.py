@@ -8,6 +8,7 @@ from typing import Any
 
 from tests.upstream.verdict import KINDS
 
+EXCLUDED = Path(__file__).with_name("excluded.txt")
 FILE = Path(__file__).parents[2] / "docs" / "torch_tests.json"
 Table = dict[str, dict[str, dict[str, int]]]  # device -> file -> counts
 HEAD = """## PyTorch's own unit tests
@@ -42,7 +43,16 @@ def section() -> str:
     for device, files in sorted(known().items()):
         for file, entry in [*sorted(files.items()), ("**all**", total(files))]:
             lines.append(f"| {file} | {device} | {' | '.join(str(entry.get(column, 0)) for column in columns)} |")
+    lines += ["", "Left out, as they ask about libtorch's insides:", ""]
+    lines += [f"- `{pattern}`: {reason}" for pattern, reason in exclusions().items()]
     return "\n".join(lines) + "\n"
+
+
+def exclusions() -> dict[str, str]:
+    """Patterns of `file::Class.test`, each with its reason."""
+    lines = [line for line in EXCLUDED.read_text(encoding="utf-8").splitlines() if line and line[0] != "#"]
+    pairs = (line.partition("#") for line in lines)
+    return {pattern.strip(): reason.strip() for pattern, _, reason in pairs}
 
 
 def total(files: dict[str, dict[str, int]]) -> dict[str, int]:
