@@ -29,9 +29,11 @@ from pywebgpu.ir.show import as_text
 from pywebgpu.ir.walk import toposort
 from pywebgpu.kernels.access import is_free, is_view
 from pywebgpu.kernels.templates import Selection
-from pywebgpu.ops import indexing, pointwise
+from pywebgpu.ops import contraction, indexing, pointwise
 from pywebgpu.settings import settings
 from pywebgpu.support.formats import BF16, F16
+
+FEW_ROWS = 2  # with four, a tile of a matrix product is as fast
 
 Roots = tuple[Node, ...]
 Rewrite = Callable[[Roots, Sequence[Node], Selection], Roots]
@@ -107,6 +109,10 @@ def _has_matrices(order: Sequence[Node], selection: Selection) -> bool:
     return bool(selection.target.features.matrices)  # which no browser has
 
 
+def _has_few_rows(order: Sequence[Node], selection: Selection) -> bool:
+    return any(node.op is contraction.matmul and min(node.spec.shape[-2:]) <= FEW_ROWS for node in order)
+
+
 def own_buffers(roots: Roots, order: Sequence[Node], selection: Selection) -> Roots:
     """Copies roots that are views, leaves, constants or wanted twice, and those that not every kernel can write."""
     seen: set[int] = set()
@@ -134,6 +140,7 @@ DEVICE = (
     Pass("split_scans", "scans along long rows become scans of blocks", module="split_scans", when=_has_scans),
     Pass("align_operands", "rows of halves at odd offsets are copied for subgroup matrices", module="align_operands",
          when=_has_matrices),
+    Pass("sum_few_rows", "products of one or two rows become sums of products", module="few_rows", when=_has_few_rows),
     Pass("split_products", "products with few results and a long sum become several", split_products.split_products),
     Pass("split_sums", "sums down columns are begun by the kernel that walks the rows", split_sums.split_sums,
          establishes=(Property.HAS_KERNEL,)),

@@ -118,6 +118,8 @@ for name, (dims, a, b) in TENSORDOT.items():
 for dtype in ("float16", "bfloat16"):
     case(f"matmul_{dtype}", call("matmul"), randn(7, 33, dtype=dtype), randn(33, 9, dtype=dtype), terms=33)
     case(f"bmm_{dtype}", call("bmm"), randn(2, 7, 5, dtype=dtype), randn(2, 5, 9, dtype=dtype), terms=9)
+    one, rows = randn(1, 130, dtype=dtype), randn(37, 130, dtype=dtype)
+    case(f"linear_one_row_{dtype}", call("nn.functional.linear"), one, rows, terms=130)
 case("matmul_float16_of_4096", call("matmul"), uniform(3, 4096, low=-0.1, high=0.1, dtype="float16"),
      uniform(4096, 5, low=-0.1, high=0.1, dtype="float16"), terms=4096)  # fmt: skip
 for dtype in ("int64", "int32"):

@@ -286,3 +286,12 @@ def test_large_gpus_take_blocks_that_they_can_run(cores: int, shared: int) -> No
             assert block is not None
             assert replace(block, parts=1) in blocks
             assert block.parts == 1 or sizes[3] >= block.parts * matmul_blocks.LEAST
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "start"), [(1, 64, "rows"), (2, 64, "rows"), (64, 1, "rows"), (3, 64, "m")]
+)
+def test_few_rows_are_added_up(rows: int, columns: int, start: str) -> None:
+    """A tile has rows for many more, which would wait."""
+    (name,) = names(compiled(functional.linear(leaf(rows, 96), leaf(columns, 96))))
+    assert name.startswith(start)

@@ -1,0 +1,52 @@
+"""Products of one or two rows become sums of products: a kernel that adds up rows reads a matrix at memory's speed.
+
+A tile of a matrix product has rows for many more, which wait. Decoding a language model and models that see a sample
+at a time are made of such products.
+"""
+
+from collections.abc import Sequence
+
+from pywebgpu import dtypes
+from pywebgpu.compiler.pipeline import FEW_ROWS
+from pywebgpu.dtypes import Kind
+from pywebgpu.ir import walk
+from pywebgpu.ir.graph import Node
+from pywebgpu.kernels.templates import Selection
+from pywebgpu.ops import contraction, movement, pointwise, reduction
+
+
+def has_few_rows(node: Node) -> bool:
+    """Whether it is a product of which one side has so few rows, or the other so few columns."""
+    if node.op is not contraction.matmul or node.is_source or node.spec.dtype.kind is not Kind.FLOAT:
+        return False
+    return min(node.spec.shape[-2:]) <= FEW_ROWS
+
+
+def sum_few_rows(roots: tuple[Node, ...], order: Sequence[Node], selection: Selection) -> tuple[Node, ...]:
+    """The same values but for the order of sums."""
+
+    def rule(node: Node, fresh: Node) -> Node:
+        return _summed(fresh, *fresh.inputs) if has_few_rows(node) else fresh
+
+    return walk.replace(roots, order, rule)
+
+
+def _summed(node: Node, a: Node, b: Node) -> Node:
+    """(..., m, k) x (..., k, n) or (k, n), added up in float32."""
+    *batch, m, n = node.spec.shape
+    k = a.spec.shape[-1]
+    whole = (*batch, m, n, k)
+    right = contraction.transposed(b)
+    right = movement.reshape(right, shape=(*(batch if len(b.spec.shape) > 2 else (1,) * len(batch)), 1, n, k))
+    left = movement.reshape(a, shape=(*batch, m, 1, k))
+    product = pointwise.mul(_expanded(_wide(left), whole), _expanded(_wide(right), whole))
+    total = movement.reshape(reduction.sum_(product, axes=(len(whole) - 1,)), shape=(*batch, m, n))
+    return total if node.spec == total.spec else pointwise.cast(total, dtype=node.spec.dtype)
+
+
+def _expanded(x: Node, shape: tuple[int, ...]) -> Node:
+    return x if x.spec.shape == shape else reduction.expand(x, shape=shape)
+
+
+def _wide(x: Node) -> Node:
+    return x if x.spec.dtype is dtypes.float32 else pointwise.cast(x, dtype=dtypes.float32)
