@@ -33,7 +33,7 @@ from pywebgpu.ops import contraction, indexing, pointwise
 from pywebgpu.settings import settings
 from pywebgpu.support.formats import BF16, F16
 
-FEW_ROWS = 2  # with four, a tile of a matrix product is as fast
+FEW_ROWS = 3  # with more, a tile of a matrix product may be as fast
 
 Roots = tuple[Node, ...]
 Rewrite = Callable[[Roots, Sequence[Node], Selection], Roots]
@@ -140,7 +140,7 @@ DEVICE = (
     Pass("split_scans", "scans along long rows become scans of blocks", module="split_scans", when=_has_scans),
     Pass("align_operands", "rows of halves at odd offsets are copied for subgroup matrices", module="align_operands",
          when=_has_matrices),
-    Pass("sum_few_rows", "products of one or two rows become sums of products", module="few_rows", when=_has_few_rows),
+    Pass("sum_few_rows", "products of up to three rows become sums of products", module="few_rows", when=_has_few_rows),
     Pass("split_products", "products with few results and a long sum become several", split_products.split_products),
     Pass("split_sums", "sums down columns are begun by the kernel that walks the rows", split_sums.split_sums,
          establishes=(Property.HAS_KERNEL,)),

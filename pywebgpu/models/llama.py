@@ -227,13 +227,14 @@ class Llama(Module):
 def rotation_at(positions: Tensor, config: LlamaConfig) -> tuple[Tensor, Tensor]:
     """The cosines and sines by which heads at these positions are rotated, each (length, head_dim).
 
+    The sines of the first half are negative, so that a rotation only has to exchange the halves.
     Source: Su et al. 2021 (arXiv 2104.09864); the first half of a head with the second, as transformers has them.
     """
     half = create.arange(0, config.head_dim, 2, device=positions.device, dtype=dtypes.float32)
     frequencies = scaled_frequencies(1.0 / config.rope_theta ** (half / config.head_dim), config.rope_scaling)
     angles = positions.float().unsqueeze(1) * frequencies
-    angles = functions.cat([angles, angles], dim=1)
-    return angles.cos(), angles.sin()
+    cosines, sines = angles.cos(), angles.sin()
+    return functions.cat([cosines, cosines], dim=1), functions.cat([-sines, sines], dim=1)
 
 
 def scaled_frequencies(frequencies: Tensor, scaling: Mapping[str, Any] | None) -> Tensor:
@@ -258,9 +259,9 @@ def scaled_frequencies(frequencies: Tensor, scaling: Mapping[str, Any] | None) -
 
 def rotate(x: Tensor, rotation: tuple[Tensor, Tensor]) -> Tensor:
     """Heads (batch, heads, length, head_dim) rotated by their positions."""
-    first, second = x.chunk(2, dim=-1)
+    exchanged = x.unflatten(-1, (2, -1)).flip(-2).flatten(-2)
     cosines, sines = (part.to(x.dtype) for part in rotation)
-    return x * cosines + functions.cat([-second, first], dim=-1) * sines
+    return x * cosines + exchanged * sines
 
 
 # Files

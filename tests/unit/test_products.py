@@ -289,7 +289,7 @@ def test_large_gpus_take_blocks_that_they_can_run(cores: int, shared: int) -> No
 
 
 @pytest.mark.parametrize(
-    ("rows", "columns", "start"), [(1, 64, "rows"), (2, 64, "rows"), (64, 1, "rows"), (3, 64, "m")]
+    ("rows", "columns", "start"), [(1, 64, "rows"), (3, 64, "rows"), (64, 2, "rows"), (4, 64, "m")]
 )
 def test_few_rows_are_added_up(rows: int, columns: int, start: str) -> None:
     """A tile has rows for many more, which would wait."""

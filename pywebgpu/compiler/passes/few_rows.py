@@ -1,4 +1,4 @@
-"""Products of one or two rows become sums of products: a kernel that adds up rows reads a matrix at memory's speed.
+"""Products of up to three rows become sums of products: a kernel that adds up rows reads a matrix at memory's speed.
 
 A tile of a matrix product has rows for many more, which wait. Decoding a language model and models that see a sample
 at a time are made of such products.
