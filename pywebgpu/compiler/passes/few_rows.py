@@ -7,6 +7,7 @@ at a time are made of such products.
 from collections.abc import Sequence
 
 from pywebgpu import dtypes
+from pywebgpu.compiler.passes.split_products import with_sums
 from pywebgpu.compiler.pipeline import FEW_ROWS
 from pywebgpu.dtypes import Kind
 from pywebgpu.ir import walk
@@ -23,10 +24,11 @@ def has_few_rows(node: Node) -> bool:
 
 
 def sum_few_rows(roots: tuple[Node, ...], order: Sequence[Node], selection: Selection) -> tuple[Node, ...]:
-    """The same values but for the order of sums."""
+    """The same values but for the order of sums. A product that adds up an operand on its way stays one kernel."""
+    kept = with_sums(order)
 
     def rule(node: Node, fresh: Node) -> Node:
-        return _summed(fresh, *fresh.inputs) if has_few_rows(node) else fresh
+        return _summed(fresh, *fresh.inputs) if has_few_rows(node) and id(node) not in kept else fresh
 
     return walk.replace(roots, order, rule)
 

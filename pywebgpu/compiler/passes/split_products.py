@@ -57,14 +57,14 @@ def _spans(order: Sequence[Node], selection: Selection) -> dict[int, int]:
                 known[problem] = template.span(problem, selection.target)
             if known[problem]:
                 spans[id(node)] = known[problem]
-    summed_products = _summing(order) if spans else set()
+    summed_products = with_sums(order) if spans else set()
     lengths = {id(node): node.inputs[0].spec.shape[-1] for node in order if id(node) in spans}
     return {
         node_id: span for node_id, span in spans.items() if node_id not in summed_products or lengths[node_id] > LONG
     }
 
 
-def _summing(order: Sequence[Node]) -> set[int]:
+def with_sums(order: Sequence[Node]) -> set[int]:
     """Ids of products beside which an operand is summed over k: one kernel does both."""
     products: dict[int, list[Node]] = {}  # by id of what an operand is below views
     for node in order:
