@@ -143,7 +143,7 @@ class Compiled:
                     variant.now.n_calls += 1
                     self.counters["replays"] += 1
                     self._missed = self._unlike = 0
-                    self.captures = observers
+                    self._show(observers)
                     return result
             step.leave_modes(variant)
             reasons.append(reason)
@@ -152,9 +152,15 @@ class Compiled:
     # Recording
 
     def _given(self, captured: CapturedCall) -> object:
-        result, self.captures = captured.result, captured.taps
+        self._show(captured.taps)
+        result = captured.result
         captured.result, captured.taps = None, {}
         return result
+
+    def _show(self, captures: dict[str, TensorBase]) -> None:
+        """Sets `captures`; an empty dict stays the same one, since a step may guard this function as an attribute."""
+        if captures or self.captures:
+            self.captures = captures
 
     def _capture(
         self,

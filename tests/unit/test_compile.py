@@ -478,3 +478,29 @@ def test_what_the_function_never_names_does_not_matter(device: str) -> None:
         run.scale = 2.0 if n < 2 else 5.0
     assert run.losses[1:] == [2.0, 2.0, 2.0, 5.0]
     assert (run.step.counters["captures"], run.step.counters["replays"]) == (2, 2)
+
+
+class _Holder:
+    """A program's object that keeps its own compiled step."""
+
+    def __init__(self, device: str) -> None:
+        self.total = torch.zeros(2, device=device)
+        self.step = torch.compile(self.add)
+
+    def add(self) -> Any:
+        self.total += 1
+        return self.total * 2
+
+
+def test_a_step_kept_by_what_it_reads_is_not_looked_at_anew(device: str) -> None:
+    """What a replay notes of itself is no change of what the step takes for granted."""
+    holder = _Holder(device)
+    for _ in range(6):
+        holder.step()
+    (variants,) = holder.step._variants.values()
+    (step,) = variants.steps
+    looks = step.now.surroundings.n_looks
+    for _ in range(5):
+        holder.step()
+    assert holder.step.counters["captures"] == 1
+    assert step.now.surroundings.n_looks == looks
