@@ -488,8 +488,9 @@ class _Holder:
         self.step = torch.compile(self.add)
 
     def add(self) -> Any:
-        self.total += 1
-        return self.total * 2
+        total = getattr(self, "".join(["to", "tal"]))  # By a name that is not in the code: it may read any attribute.
+        total += 1
+        return total * 2
 
 
 def test_a_step_kept_by_what_it_reads_is_not_looked_at_anew(device: str) -> None:

@@ -37,12 +37,12 @@ def _summed(node: Node, a: Node, b: Node) -> Node:
     """(..., m, k) x (..., k, n) or (k, n), added up in float32."""
     *batch, m, n = node.spec.shape
     k = a.spec.shape[-1]
-    whole = (*batch, m, n, k)
+    full_shape = (*batch, m, n, k)
     right = contraction.transposed(b)
     right = movement.reshape(right, shape=(*(batch if len(b.spec.shape) > 2 else (1,) * len(batch)), 1, n, k))
     left = movement.reshape(a, shape=(*batch, m, 1, k))
-    product = pointwise.mul(_expanded(_wide(left), whole), _expanded(_wide(right), whole))
-    total = movement.reshape(reduction.sum_(product, axes=(len(whole) - 1,)), shape=(*batch, m, n))
+    product = pointwise.mul(_expanded(_wide(left), full_shape), _expanded(_wide(right), full_shape))
+    total = movement.reshape(reduction.sum_(product, axes=(len(full_shape) - 1,)), shape=(*batch, m, n))
     return total if node.spec == total.spec else pointwise.cast(total, dtype=node.spec.dtype)
 
 
