@@ -193,6 +193,7 @@ LATER = (
     "tensor/no_tensors.py",
     "tensor/numeric.py",
     "tensor/show.py",
+    "compiler/passes/few_rows.py",
     "io/block_formats.py",
     "io/gguf.py",
     "models/",
