@@ -488,9 +488,8 @@ class _Holder:
         self.step = torch.compile(self.add)
 
     def add(self) -> Any:
-        total = getattr(self, "".join(["to", "tal"]))  # By a name that is not in the code: it may read any attribute.
-        total += 1
-        return total * 2
+        self.total += 1
+        return self.total * (2 if self.step is not None else 3)
 
 
 def test_a_step_kept_by_what_it_reads_is_not_looked_at_anew(device: str) -> None:
