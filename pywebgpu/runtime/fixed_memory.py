@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pywebgpu.devices.base import Buffer
 from pywebgpu.ir import graph, walk
 from pywebgpu.ir.graph import Node
-from pywebgpu.ops import pointwise
+from pywebgpu.ops import pointwise, reduction
 from pywebgpu.runtime import executor, state
 from pywebgpu.runtime.state import Queue
 from pywebgpu.runtime.storage import Storage, shared
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 SMALL = 1 << 17  # bytes that are compared sooner than a Program runs
 AT_ONCE = 1 << 60  # values recorded, which is more than may wait
 _snapshots: weakref.WeakKeyDictionary[Storage, Any] = weakref.WeakKeyDictionary()
+_written_by_address: weakref.WeakKeyDictionary[Storage, Any] = weakref.WeakKeyDictionary()  # their memory
 
 
 class FixedStorage(Storage):
@@ -100,6 +101,22 @@ class SharedStorage(FixedStorage):
         """What the call that goes on makes of this value is computed before it returns."""
         queue = state.default.local.queues[self.device]
         queue.hurries, queue.recorded = _Hurry(queue), AT_ONCE
+
+
+class CopiedStorage(Storage):
+    """Of a dtype that NumPy lacks: others may write to the copy whose address they have. memory: its bytes."""
+
+    __slots__ = ()
+
+    @property
+    def node(self) -> Node:
+        data = _snapshots[self].tobytes()
+        if data != self.memory:
+            self.memory = data
+            node = graph.data(self._node.spec, self.device.upload(memoryview(data), self._node.spec))
+            self.replace(node)
+            self.settle(node)
+        return self._node
 
 
 class _Hurry:
@@ -183,15 +200,28 @@ def _share(storage: Storage) -> None:
 
 def address(storage: Storage) -> int:
     """Where the bytes of a storage's value are. Of dtypes that NumPy lacks they are a copy, made anew at each call."""
-    device = _device(storage)
+    device, is_filled = _device(storage), _is_filled(storage.node)
     if not device.is_native(storage.node.spec.dtype):
         data = executor.read(storage)
         copy = _snapshots.get(storage)
         if copy is None or copy.nbytes != len(data):
             copy = _snapshots[storage] = device.array(len(data))
         copy.data[:] = data
+        if isinstance(storage, CopiedStorage):
+            storage.memory = bytes(data)
+        elif is_filled:
+            storage.memory, storage.__class__ = bytes(data), CopiedStorage
         return int(copy.__array_interface__["data"][0])
+    if is_filled:  # Whoever asks where new memory is writes there: safetensors, kernels of programs.
+        _written_by_address[storage] = share(storage)
     return int(fixed(storage).memory.__array_interface__["data"][0])
+
+
+def _is_filled(node: Node) -> bool:
+    """Whether it is what empty() and its like give, and nobody has computed it yet."""
+    while node.buffer is None and node.op in (pointwise.copy, reduction.expand):
+        (node,) = node.inputs
+    return not node.inputs and (node.buffer is None or node.op is graph.HOST)
 
 
 def _fix(storage: Storage) -> None:

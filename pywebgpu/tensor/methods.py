@@ -8,6 +8,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+from pywebgpu import dtypes
 from pywebgpu.composites import arithmetic
 from pywebgpu.ir.graph import Node, thread_state, used
 from pywebgpu.step_capture.free_number import NUMBERS
@@ -213,16 +214,23 @@ def elsewhere(self: TensorBase, other: TensorBase) -> Node:
     if other._storage.device.name == self._storage.device.name:  # One has no memory: its class computes.
         return other._node
     if is_on_host(other):
-        moved: Node = transfer.transfer(other, self._storage.device)._node
-        return moved
+        return beside(other, self)._node
     kind = OnHostError if is_on_host(self) else RuntimeError
     raise kind(two_devices(self._storage.device, other._storage.device))
 
 
 def beside(self: TensorBase, other: object) -> TensorBase:
-    """A tensor on the device of another."""
+    """A number of device cpu on the device of another tensor.
+
+    One of float64 is float32 where the device has no float64, if the other tensor's dtype decides that of the result.
+    """
     assert isinstance(other, TensorBase)
-    return transfer.transfer(self, other._storage.device)
+    device, dtype = other._storage.device, self.dtype
+    if dtype.compute is None and not device.holds_all and other.dtype.kind is dtype.kind and other.shape:
+        narrower = {dtypes.float64: dtypes.float32, dtypes.complex128: dtypes.complex64}.get(dtype)
+        if narrower is not None and (other.dtype.part is not None or dtype.part is None):
+            self = self.to(narrower)  # type: ignore[attr-defined]  # It is a Tensor.
+    return transfer.transfer(self, device)
 
 
 def aliased(method: Callable[P, R]) -> Callable[P, R]:

@@ -63,11 +63,16 @@ class RandomMethods(ReshapingMethods):
     def random_(self, *range_: int | None, generator: Draws = None) -> Self:
         """Whole numbers: random_() of all that the dtype holds, random_(to) of [0, to), random_(from, to) between.
 
-        random_(from, None): up to the largest one.
+        random_(from, None): up to the largest one; where a device stores int64 as int32, the largest of that.
         """
         low, high = (0, None) if not range_ else (0, range_[0]) if len(range_) == 1 else range_
         low, limit = low or 0, largest(self.dtype)
-        high = limit + 1 if high is None else high
+        if high is None:
+            high = (
+                limit + 1
+                if self.dtype is not dtypes.int64 or self._storage.device.holds_all
+                else largest(dtypes.int32) + 1
+            )
         for called, bound in (("from", low), ("to - 1", high - 1)):
             if low < high and not self.dtype.low <= bound <= self.dtype.high:
                 raise ShapeError(f"{called} is out of bounds for {self.dtype.name}: {bound}")

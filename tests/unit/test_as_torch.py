@@ -277,6 +277,7 @@ import sys, torch
 sys.path.append(sys.argv[1])
 from constants import TABLE
 print(TABLE.device, TABLE.dtype, TABLE.to(torch.ones(2)).device, torch.empty(0, dtype=TABLE.dtype).device)
+print((torch.ones(3) - TABLE[0]).dtype, (TABLE[0] * torch.ones(3)).device == torch.ones(1).device)
 def attempt():
     try:
         torch.zeros(1, dtype=TABLE.dtype)
@@ -296,4 +297,4 @@ def test_a_library_has_constants_of_float64_where_no_program_names_a_device(tmp_
     printed = output(
         "-m", "pywebgpu", "run", "--device", "null", str(tmp_path / "program/user.py"), str(tmp_path / "library")
     )
-    assert printed == "cpu torch.float64 cuda cpu\nTrue\nTrue\n"
+    assert printed == "cpu torch.float64 cuda cpu\ntorch.float32 True\nTrue\nTrue\n"

@@ -224,6 +224,19 @@ def test_bytes_at_an_address_are_those_of_the_dtype(dtype: torch.dtype) -> None:
     assert bytes((ctypes.c_ubyte * count).from_address(t.data_ptr())) == t.tobytes()
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.uint8, torch.bfloat16, torch.bool])
+@pytest.mark.parametrize("count", [1, 8, 1 << 18])
+def test_what_others_write_at_the_address_of_new_memory_is_seen(dtype: torch.dtype, count: int, device: str) -> None:
+    new = torch.empty(count, dtype=dtype, device="cpu", pin_memory=True)
+    address = new.data_ptr()
+    for number in (1, 0, 1):
+        data = torch.full((count,), number).to(dtype).tobytes()
+        ctypes.memmove(address, data, len(data))
+        assert new.to(device).tobytes() == new.tobytes() == data
+    new.zero_()
+    assert not new.to(device).float().any().item()
+
+
 def test_training_goes_on_where_parameters_have_addresses_and_arrays() -> None:
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))

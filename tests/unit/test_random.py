@@ -115,3 +115,9 @@ def test_neighbours_that_an_invocation_computes_share_a_draw_of_four(device: str
     np.testing.assert_array_equal(found[0][:1001], found[1])
     program = only(lambda: functional.dropout(create.ones(1 << 17, device="null"), 0.3))
     assert program.kernels[0].wgsl.count("p_philox4(") == 2, "it is declared and called once"
+
+
+def test_whole_numbers_without_bounds_are_those_that_the_device_holds(device: str) -> None:
+    numbers = create.empty(1000, dtype=dtypes.int64, device=device).random_()
+    assert numbers.min().item() >= 0
+    assert numbers.max().item() > 2**30

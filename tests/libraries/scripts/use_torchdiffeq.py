@@ -19,11 +19,13 @@ class Field(torch.nn.Module):
 
 start, times = torch.tensor([[2.0, 0.0]]), torch.linspace(0, 1, 5)
 wanted = torch.stack([torch.stack([2 * torch.cos(times), 2 * torch.sin(times)], -1)], 1)
+adaptive = {"dtype": torch.float64 if start.device.type == "cpu" else torch.float32}  # of times; a GPU has no float64
 for solve, method in ((odeint, "rk4"), (odeint, "dopri5"), (odeint_adjoint, "dopri5"), (odeint_adjoint, "midpoint")):
     field = Field()
     optimizer = torch.optim.Adam(field.parameters(), lr=1e-2)
     for step in range(3):
-        loss = (solve(field, start, times, method=method) - wanted).abs().mean()
+        options = adaptive if method == "dopri5" else None
+        loss = (solve(field, start, times, method=method, options=options) - wanted).abs().mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
