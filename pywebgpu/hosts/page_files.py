@@ -194,6 +194,7 @@ LATER = (
     "tensor/numeric.py",
     "tensor/show.py",
     "compiler/passes/few_rows.py",
+    "devices/cpu_storage.py",
     "io/block_formats.py",
     "io/gguf.py",
     "models/",
