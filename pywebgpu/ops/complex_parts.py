@@ -89,8 +89,9 @@ conj: Pointwise = Pointwise(
 
 
 def _modulus_vjp(g: Node, out: Node, a: Node) -> Node:
-    """In the number's own direction, and 0 at 0."""
-    safe = pointwise.where(pointwise.eq(out, _nothing(out)), pointwise.scalar(1.0, out.spec.dtype), out)
+    """In the number's own direction, and 0 at 0. Programs may write to the result: it is computed again."""
+    size = modulus(a)
+    safe = pointwise.where(pointwise.eq(size, _nothing(size)), pointwise.scalar(1.0, size.spec.dtype), size)
     factor = pointwise.div(g, safe)
     return complex_(pointwise.mul(factor, real(a)), pointwise.mul(factor, imag(a)))
 

@@ -187,6 +187,19 @@ def shared(torch: Any, x: Any) -> list[Any]:
     return [x, z, list(z.stride()), list(y.stride()), z.imag.storage_offset(), y.data_ptr() == x.data_ptr()]
 
 
+def along_ones(torch: Any, z: Any) -> list[Any]:
+    """Gradients of equal elements, which are seen as pairs, and of a modulus that was written to."""
+    z = z.detach().requires_grad_()
+    w = z * z
+    (pairs,) = torch.autograd.grad(torch.view_as_real(w).sum(), z)
+    size = z.abs()
+    with torch.no_grad():
+        size.copy_(size * 2)
+    (written,) = torch.autograd.grad(size.sum(), z)
+    return [pairs, written]
+
+
+case("along_ones", along_ones, Z, grad=False)
 case("shared_memory", shared, randn(3, 2, 2), count=0, grad=False)
 
 # As text, in files, with NumPy.

@@ -86,7 +86,9 @@ def _input(node: Node) -> Node:
 
 def _of_constant(node: Node) -> Node:
     x = node.inputs[0]
-    return node if constant(x) is None else pointwise.full(x.attrs["value"], node.spec)
+    if constant(x) is None or x.spec.dtype is not node.spec.dtype:  # As another dtype, its bits are another number.
+        return node
+    return pointwise.full(x.attrs["value"], node.spec)
 
 
 def _of_its_shape(node: Node) -> Node:
