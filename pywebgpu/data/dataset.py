@@ -133,8 +133,25 @@ class StackDataset(Dataset[Any], Generic[T_co]):
             return {name: dataset[index] for name, dataset in self.datasets.items()}
         return tuple(dataset[index] for dataset in self.datasets)
 
+    def __getitems__(self, indices: list[int]) -> list[tuple[T_co, ...]] | list[dict[str, T_co]]:
+        """Many examples at once, of the datasets that can give them at once."""
+        if isinstance(self.datasets, dict):
+            columns = [_many(dataset, indices) for dataset in self.datasets.values()]
+            return [dict(zip(self.datasets, row, strict=True)) for row in zip(*columns, strict=True)]
+        return list(zip(*[_many(dataset, indices) for dataset in self.datasets], strict=True))
+
     def __len__(self) -> int:
         return self._length
+
+
+def _many(dataset: Any, indices: list[int]) -> list[Any]:
+    many = getattr(dataset, "__getitems__", None)
+    if not callable(many):
+        return [dataset[index] for index in indices]
+    items: list[Any] = many(indices)
+    if len(items) != len(indices):
+        raise ValueError(f"Nested dataset's output size mismatch. Expected {len(indices)}, got {len(items)}")
+    return items
 
 
 class ChainDataset(IterableDataset[T_co]):
@@ -146,7 +163,7 @@ class ChainDataset(IterableDataset[T_co]):
     def __iter__(self) -> Iterator[T_co]:
         for dataset in self.datasets:
             if not isinstance(dataset, IterableDataset):
-                raise TypeError("ChainDataset only supports IterableDataset")
+                raise AssertionError("ChainDataset only supports IterableDataset")
             yield from dataset
 
     def __len__(self) -> int:

@@ -41,6 +41,12 @@ RANDOM = (
     "randomness flags on vmap or perform the randomness operation out of vmap"
 )
 
+WRITTEN = (
+    "vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args "
+    "that has more elements than `self`. This happened due to `other` being vmapped over but `self` not being vmapped "
+    "over in a vmap. Please try to use out-of-place operators instead of inplace arithmetic"
+)
+
 
 def vmap(
     func: Call,
@@ -181,6 +187,8 @@ def _recorded(
     mapped = [index for index, axis in enumerate(axes) if axis is not None]
     stand_ins = {_stand_in(leaves[index]): leaves[index]._node for index in mapped}
     drawn: list[tuple[Any, Any]] = []
+    shared = [leaf for leaf, axis in zip(leaves, axes, strict=True) if axis is None and isinstance(leaf, TensorBase)]
+    before = [(leaf._storage, leaf._storage.version, leaf._storage.node) for leaf in shared]
     with recording(stand_ins), _noting(drawn):
         samples = dict(
             zip(
@@ -197,6 +205,7 @@ def _recorded(
         results = [_tensor(leaf) for leaf in outputs]
         written = [index for index in mapped if samples[index]._storage.version]
         roots = [result._node for result in results] + [samples[index]._node for index in written]
+        _check_shared(before, frozenset(stand_ins))
     differs = _draws(drawn)
     if randomness == "error" and any(map(differs, walk.toposort(roots))):
         raise RuntimeError(RANDOM)
@@ -209,6 +218,14 @@ def _recorded(
         for result, pair in zip(results, batched, strict=False)
     ]
     return leaves, back, [not is_batched for _, is_batched in batched[: len(results)]]
+
+
+def _check_shared(before: list[tuple[Any, int, Node]], stand_ins: frozenset[Node]) -> None:
+    """Raises RuntimeError where a tensor that all samples have in common was given a value of each sample."""
+    for storage, version, node in before:
+        if storage.version != version and storage.node in executor.reached([storage.node], stand_ins):
+            storage.replace(node)
+            raise RuntimeError(WRITTEN)
 
 
 def _stand_in(leaf: Tensor) -> Node:

@@ -228,11 +228,11 @@ def _queued(queue: Queue) -> list[Storage]:
 def independent(queue: Queue) -> list[Storage]:
     """The storages of a queue whose values are made of no stand-in."""
     queued = _queued(queue)
-    reached = _reached([storage.node for storage in queued], queue.stand_ins)
-    return [storage for storage in queued if storage.node not in reached]
+    of_samples = reached([storage.node for storage in queued], queue.stand_ins)
+    return [storage for storage in queued if storage.node not in of_samples]
 
 
-def _reached(roots: list[Node], sources: frozenset[Node]) -> set[Node]:
+def reached(roots: list[Node], sources: frozenset[Node]) -> set[Node]:
     """The nodes that are made of `sources`."""
     reached_nodes = set(sources)
     for node in walk.toposort(roots):
@@ -392,7 +392,7 @@ def force(storage: Storage) -> Node:
         raise capture.failed
     if node.buffer is None:
         stand_ins = state.default.local.queues[device].stand_ins
-        if stand_ins and node in _reached([node], stand_ins):
+        if stand_ins and node in reached([node], stand_ins):
             raise StandInError(IN_VMAP)
         if node not in state.default.failed:
             storage.wait()

@@ -292,6 +292,7 @@ ELSEWHERE = (
     ("compiler", "torch_api.stances", "set_stance"),
     ("masked", "torch_api.masked.maskedtensor.core", "MaskedTensor as_masked_tensor is_masked_tensor masked_tensor"),
     ("nn", "nn.factory", "factory_kwargs"),
+    ("_subclasses.meta_utils", "torch_api._check", "assert_metadata_eq"),
     ("utils._foreach_utils", "torch_api._foreach", "_group_tensors_by_device_and_dtype"),
     ("nn.functional", "layer_operators", "conv_tbc native_channel_shuffle"),
     ("nn.functional", "tensor.tensor", "Tensor"),

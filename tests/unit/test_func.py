@@ -221,6 +221,7 @@ def test_what_does_not_depend_on_a_sample_may_be_read_inside() -> None:
         (lambda t, x: t.vmap(t.sin, in_dims=None)(x), "must be|mapped|in_dims"),
         (lambda t, x: t.vmap(t.sin, in_dims=4)(x), "dimensionality"),
         (lambda t, x: t.vmap(t.sin, in_dims=(0, 0))(x), "not compatible"),
+        (lambda t, x: t.vmap(lambda a, b: a.add_(b), in_dims=(None, 0))(x[0].clone(), x), "inplace|output with"),
         (lambda t, x: t.vmap(t.sin, randomness="some")(x), "randomness"),
         (lambda t, x: t.func.grad(t.sin)(x), "scalar"),
         (lambda t, x: t.func.grad(t.sum, argnums=2)(x), "argnum|positional"),
