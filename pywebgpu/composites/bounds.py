@@ -358,17 +358,6 @@ _FOLDS: dict[str, Rule] = {
     contraction.matmul.name: _matmul,
 }
 _FIRST = (extremes.largest, extremes.smallest)
-_COMPARISONS = (
-    pointwise.eq,
-    pointwise.ne,
-    pointwise.lt,
-    pointwise.le,
-    pointwise.gt,
-    pointwise.ge,
-    pointwise.isnan,
-    pointwise.isinf,
-)
-
 _RULES: dict[str, Rule] = dict.fromkeys([op.name for op in COMPARISONS], _flag) | {
     pointwise.const.name: _const,
     pointwise.iota.name: _iota,

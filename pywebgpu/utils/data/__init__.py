@@ -1,48 +1,7 @@
 """Datasets, samplers and the DataLoader: `pywebgpu.data` under PyTorch's name."""
 
-from pywebgpu.data.collate import default_collate, default_convert
-from pywebgpu.data.dataset import (
-    ChainDataset,
-    ConcatDataset,
-    Dataset,
-    IterableDataset,
-    StackDataset,
-    Subset,
-    TensorDataset,
-    random_split,
-)
-from pywebgpu.data.distributed import DistributedSampler
-from pywebgpu.data.loader import DataLoader, get_worker_info
-from pywebgpu.data.sampler import (
-    BatchSampler,
-    RandomSampler,
-    Sampler,
-    SequentialSampler,
-    SubsetRandomSampler,
-    WeightedRandomSampler,
-)
+from pywebgpu.data import *  # noqa: F403 - its __all__ is below
+from pywebgpu.data import __all__ as __all__
 from pywebgpu.support import lazy as _lazy
-
-__all__ = [
-    "BatchSampler",
-    "ChainDataset",
-    "ConcatDataset",
-    "DataLoader",
-    "Dataset",
-    "DistributedSampler",
-    "IterableDataset",
-    "RandomSampler",
-    "Sampler",
-    "SequentialSampler",
-    "StackDataset",
-    "Subset",
-    "SubsetRandomSampler",
-    "TensorDataset",
-    "WeightedRandomSampler",
-    "default_collate",
-    "default_convert",
-    "get_worker_info",
-    "random_split",
-]
 
 __getattr__ = _lazy.absent(__name__)
