@@ -168,7 +168,7 @@ def stored(program: Program) -> list[tuple[str, str, int]]:
 
 
 def _chain() -> Any:
-    x, y, z = (leaf(*shape, dtype=HALF) for shape in ((3, 4), (4, 5), (5, 2)))
+    x, y, z = (leaf(*shape, dtype=HALF) for shape in ((4, 4), (4, 5), (5, 6)))
     return (x @ y) @ z
 
 
@@ -176,10 +176,10 @@ def _chain() -> Any:
 STORED: dict[str, tuple[Callable[[], Any], list[tuple[str, str, int]]]] = {
     "a product of even rows": (lambda: leaf(3, 4, dtype=HALF) @ leaf(4, 6, dtype=HALF), [("float16", "f16", 36)]),
     "a product of odd rows": (
-        lambda: leaf(3, 4, dtype=HALF) @ leaf(4, 5, dtype=HALF),
-        [("float16", "f32", 60), ("float16", "f16", 32)],
+        lambda: leaf(4, 4, dtype=HALF) @ leaf(4, 5, dtype=HALF),
+        [("float16", "f32", 80), ("float16", "f16", 40)],
     ),
-    "its use inside": (_chain, [("float16", "f32", 60), ("float16", "f16", 12)]),
+    "its use inside": (_chain, [("float16", "f32", 80), ("float16", "f16", 48)]),
     "rows": (lambda: leaf(3, 6, dtype=HALF).softmax(1), [("float16", "f16", 36)]),
     "odd rows": (lambda: leaf(3, 5, dtype=HALF).softmax(1), [("float32", "f32", 60), ("float16", "f16", 32)]),
     "one a row": (lambda: leaf(3, 6, dtype=HALF).sum(1), [("float16", "f16", 8)]),

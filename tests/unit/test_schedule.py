@@ -408,8 +408,8 @@ def test_large_grids_have_two_dimensions(function: Any) -> None:
 
 def test_groups_past_the_end_of_a_grid_do_nothing() -> None:
     """65,537 workgroups are 32,769 x 2: one of them has no work, and may not write."""
-    x = leaf(65_537, 2)
-    for result in (x.cumsum(1), x.reshape(65_537, 1, 2) @ x.reshape(65_537, 2, 1)):
+    x = leaf(65_537, 8)
+    for result in (x.cumsum(1), x.reshape(65_537, 4, 2) @ x.reshape(65_537, 2, 4)):
         (found,) = for_limits(DEFAULT, result).kernels
         assert found.grid == (32_769, 2, 1)
         assert "if (group >= 65537u) { return; }" in found.wgsl

@@ -54,7 +54,6 @@ def _check_bags(
         )
 
 
-@_aten("_embedding_bag")
 def _bags_of_rows(input: _T, offsets: _T | None) -> tuple[_T, int]:
     """The bag of each number where every row is one, and how many there are."""
     if offsets is not None:
@@ -75,6 +74,7 @@ def _bags_between(input: _T, offsets: _T | None, *, include_last_offset: bool) -
     return _sorting.searchsorted(offsets[:n_bags], positions, right=True) - 1, n_bags, offsets
 
 
+@_aten("_embedding_bag")
 def embedding_bag(
     input: _T,
     weight: _T,

@@ -8,9 +8,13 @@ from tests.fuzz.programs.sources import Source
 NAMES = ("textwrap", "nullcontext", "counter", "chain_map", "user_dict", "template")
 
 
+# What every program imports would be a local name before it is there.
+_OBJECTS = unknown_state.OBJECTS_OF_LIBRARIES.replace("import contextlib, ", "import ")
+
+
 def _library(name: str) -> Source:
     read, replaced = unknown_state.IN_LIBRARIES[name]
-    return Source(f"library_{name}", unknown_state.OBJECTS_OF_LIBRARIES, read, (f"setattr({replaced})",))
+    return Source(f"library_{name}", _OBJECTS, read, (f"setattr({replaced})",))
 
 
 LIBRARIES = tuple(map(_library, NAMES))
