@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import types
 from abc import ABCMeta
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
@@ -506,7 +506,7 @@ def _is_dataclass(kind: type) -> bool:
 def items_of(value: Any) -> tuple[list[Any], list[Any]]:
     """The keys of a container, and its items."""
     if is_a(value, dict):
-        return [*dict.keys(value)], [*dict.values(value)]
+        return [*surroundings.keys_of(value)], [*surroundings.values_of(value)]
     if is_a(value, (list, tuple)):
         items = [*list.__iter__(value)] if is_a(value, list) else [*tuple.__iter__(value)]
         return [*range(len(items))], items
@@ -519,9 +519,10 @@ def items_of(value: Any) -> tuple[list[Any], list[Any]]:
 
 
 def _put(value: object, keys: list[Any], items: list[Any]) -> None:
-    if is_a(value, (dict, list)):
-        put: Callable[[Any, Any, Any], None] = dict.__setitem__ if is_a(value, dict) else list.__setitem__
-    else:
-        put = object.__setattr__
+    put: Callable[[Any, Any, Any], None] = object.__setattr__
+    for kind in (OrderedDict, dict, list):  # An OrderedDict notes the order of its keys beside the dict.
+        if is_a(value, kind):
+            put = kind.__setitem__
+            break
     for entry, item in zip(keys, items, strict=True):
         put(value, entry, item)

@@ -339,7 +339,9 @@ def keys_of(mapping: Any) -> Any:
 
 
 def values_of(mapping: Any) -> Any:
-    """The values of a dict, whatever its class says of them, or of what shows one."""
+    """The values of a dict in the order of `keys_of`, whatever its class says of them, or of what shows one."""
+    if is_a(mapping, OrderedDict):
+        return [dict.__getitem__(mapping, key) for key in OrderedDict.__iter__(mapping)]
     return dict.values(mapping) if is_a(mapping, dict) else mapping.values()
 
 

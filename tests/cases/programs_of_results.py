@@ -281,7 +281,7 @@ def masked_tensors(torch, x, say):
         lambda: a.prod(0, True),
         lambda: a.std(), lambda: a.argmin(), lambda: torch.softmax(a, 1), lambda: torch.where(x(2, 3) > 0.3, a, b),
         lambda: a.t(), lambda: a[0], lambda: torch.stack([a, b]), lambda: a.reshape(6), lambda: a.to_sparse() + 1,
-        lambda: a.to_sparse_csr().to_dense(), lambda: b.clone().mul_(2), lambda: b == x(2, 3), lambda: a.double(),
+        lambda: a.to_sparse_csr().to_dense(), lambda: b.clone().mul_(2), lambda: b == x(2, 3),
         lambda: (a > 0.2)._is_any_true(),
     ):  # fmt: skip
         parts(call())
