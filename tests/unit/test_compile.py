@@ -2,6 +2,7 @@
 
 import gc
 import math
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -507,3 +508,23 @@ def test_a_step_kept_by_what_it_reads_is_not_looked_at_anew(device: str) -> None
         holder.step()
     assert holder.step.counters["captures"] == captures
     assert looks() == before
+
+
+def ordered(step: Any) -> list[Any]:
+    """An ordered dict whose order is another one than that of the dict below it, as an argument."""
+    numbers = OrderedDict(a=2.0, b=3.0)
+    numbers.move_to_end("a")
+    results = []
+    for call in range(8):
+        numbers["a"] += 1
+        if call in (5, 7):
+            numbers.move_to_end("b" if call == 5 else "a")
+        results.append((step(numbers, torch.ones(1)).item(), list(numbers), list(numbers.values())))
+    return results
+
+
+def test_ordered_dicts_keep_their_order() -> None:
+    def step(numbers: Any, x: Any) -> Any:
+        return sum(((place + 1) * numbers[key] * x for place, key in enumerate(numbers)), x * 0)
+
+    assert ordered(torch.compile(step)) == ordered(step)
