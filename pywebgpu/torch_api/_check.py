@@ -87,6 +87,24 @@ def _assert_tensor_metadata(
             raise RuntimeError(f"Tensor {name} mismatch! Expected: {claim}, Got: {fact}")
 
 
+def assert_metadata_eq(
+    assert_eq: Callable[[object, object], None],
+    m1: Tensor,
+    m2: Tensor,
+    *,
+    skip_symbolic: bool = False,
+    skip_leaf: bool = False,
+) -> None:
+    """Calls assert_eq with each thing that is known of two tensors besides their values."""
+    facts = [(tensor.dtype, tensor.requires_grad, tensor.layout, tensor.is_inference()) for tensor in (m1, m2)]
+    assert_eq(*facts)
+    assert_eq(m1.grad is not None, m2.grad is not None)
+    if not skip_leaf:
+        assert_eq(m1.is_leaf, m2.is_leaf)
+    if not skip_symbolic:
+        assert_eq((m1.shape, m1.stride(), m1.storage_offset()), (m2.shape, m2.stride(), m2.storage_offset()))
+
+
 def _assert_async(input: Tensor, assert_msg: str = "") -> None:
     """Raises RuntimeError where the one element of a tensor is zero; here at once."""
     if not bool(input.item()):
