@@ -29,11 +29,9 @@ from pywebgpu.ir.show import as_text
 from pywebgpu.ir.walk import toposort
 from pywebgpu.kernels.access import is_free, is_view
 from pywebgpu.kernels.templates import Selection
-from pywebgpu.ops import contraction, indexing, pointwise
+from pywebgpu.ops import indexing, pointwise
 from pywebgpu.settings import settings
 from pywebgpu.support.formats import BF16, F16
-
-FEW_ROWS = 3  # with more, a tile of a matrix product may be as fast
 
 Roots = tuple[Node, ...]
 Rewrite = Callable[[Roots, Sequence[Node], Selection], Roots]
@@ -110,7 +108,7 @@ def _has_matrices(order: Sequence[Node], selection: Selection) -> bool:
 
 
 def _has_few_rows(order: Sequence[Node], selection: Selection) -> bool:
-    return any(node.op is contraction.matmul and min(node.spec.shape[-2:]) <= FEW_ROWS for node in order)
+    return any(map(split_products.has_few_rows, order))
 
 
 def own_buffers(roots: Roots, order: Sequence[Node], selection: Selection) -> Roots:

@@ -20,7 +20,7 @@ from pywebgpu import dtypes, errors
 from pywebgpu.io import block_formats
 from pywebgpu.io.block_formats import BlockFormat
 from pywebgpu.support import atomic
-from pywebgpu.support.documents import EXACT, shown
+from pywebgpu.support.documents import EXACT, count, shown
 from pywebgpu.tensor import create
 from pywebgpu.tensor.tensor import Tensor
 
@@ -301,7 +301,7 @@ def _read_entry(cursor: _Cursor, name: str, alignment: int) -> Entry:
     element_format = PLAIN.get(code) or BLOCK_FORMATS.get(code)
     if element_format is None:
         raise GGUFError(f"{shown(name)} has format {code}, which is not known here")
-    if math.prod(size or 1 for size in shape) > EXACT or begin % alignment:
+    if count(shape) > EXACT or begin % alignment:
         raise GGUFError(f"{shown(name)} has shape {shape} at {begin}: too large, or no multiple of {alignment}")
     if isinstance(element_format, BlockFormat) and (not shape or shape[-1] % element_format.elements):
         raise GGUFError(

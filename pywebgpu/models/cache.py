@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pywebgpu import dtypes
-from pywebgpu.nn.module import Module
 from pywebgpu.tensor import create, functions
 from pywebgpu.tensor.tensor import Tensor
 
@@ -14,18 +13,15 @@ if TYPE_CHECKING:
     from pywebgpu.tensor.factory_options import DeviceLike
 
 
-class Cache(Module):
+class Cache:
     """Buffers of keys and values of `n_layers` layers, each (batch, heads, length, head_dim).
 
     The number of tokens held lies on the device, so that a compiled step decodes at any position.
     """
 
-    used: Tensor
-
     def __init__(
         self, n_layers: int, shape: tuple[int, int, int, int], *, dtype: DType | None = None, device: DeviceLike = None
     ) -> None:
-        super().__init__()
         self.length = shape[2]
         self.keys = [create.zeros(shape, dtype=dtype, device=device) for _ in range(n_layers)]
         self.values = [create.zeros(shape, dtype=dtype, device=device) for _ in range(n_layers)]

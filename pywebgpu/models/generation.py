@@ -26,7 +26,7 @@ class LanguageModel(Protocol):
     @property
     def vocab_size(self) -> int: ...
 
-    def __call__(self, input_ids: Tensor, cache: Cache | None = None) -> Tensor: ...
+    def __call__(self, input_ids: Tensor, cache: Cache | None = None, *, only: Tensor | None = None) -> Tensor: ...
 
     def new_cache(self, length: int, batch: int = 1) -> Cache: ...
 
@@ -81,7 +81,7 @@ class _Steps:
     def _read_chunk(self, ids: Tensor, last: Tensor) -> None:
         """Reads tokens of a prompt, of which those after `last` count for nothing."""
         end = self.cache.used + last + 1
-        logits = self.model(ids, self.cache)[:, last]
+        logits = self.model(ids, self.cache, only=last)[:, -1]
         self.cache.used.copy_(end)
         self._choose(logits)
 

@@ -168,7 +168,8 @@ class Llama(Module):
     """A language model: token ids to logits of the next token.
 
     Shapes: input_ids (batch, length) -> (batch, length, vocab_size).  Dtypes: int64 -> the weights' dtype.
-    With a cache the ids follow those that it holds, and the cache holds them too afterwards.
+    With a cache the ids follow those that it holds, and the cache holds them too afterwards.  only: the place of
+    the one token whose logits are wanted.
     """
 
     def __init__(self, config: LlamaConfig) -> None:
@@ -179,9 +180,9 @@ class Llama(Module):
         if config.tie_word_embeddings:
             self.lm_head.weight = self.model.embed_tokens.weight
 
-    def forward(self, input_ids: Tensor, cache: Cache | None = None, *, last_only: bool = False) -> Tensor:
+    def forward(self, input_ids: Tensor, cache: Cache | None = None, *, only: Tensor | None = None) -> Tensor:
         hidden = self.model(input_ids, cache)
-        result: Tensor = self.lm_head(hidden[:, -1:] if last_only else hidden)
+        result: Tensor = self.lm_head(hidden if only is None else hidden.index_select(1, only.reshape(1)))
         return result
 
     @property

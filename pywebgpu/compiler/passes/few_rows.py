@@ -6,21 +6,11 @@ at a time are made of such products.
 
 from collections.abc import Sequence
 
-from pywebgpu import dtypes
-from pywebgpu.compiler.passes.split_products import with_sums
-from pywebgpu.compiler.pipeline import FEW_ROWS
-from pywebgpu.dtypes import Kind
+from pywebgpu.compiler.passes.split_products import has_few_rows, wide, with_sums
 from pywebgpu.ir import walk
 from pywebgpu.ir.graph import Node
 from pywebgpu.kernels.templates import Selection
 from pywebgpu.ops import contraction, movement, pointwise, reduction
-
-
-def has_few_rows(node: Node) -> bool:
-    """Whether it is a product of which one side has so few rows, or the other so few columns."""
-    if node.op is not contraction.matmul or node.is_source or node.spec.dtype.kind is not Kind.FLOAT:
-        return False
-    return min(node.spec.shape[-2:]) <= FEW_ROWS
 
 
 def sum_few_rows(roots: tuple[Node, ...], order: Sequence[Node], selection: Selection) -> tuple[Node, ...]:
@@ -41,14 +31,10 @@ def _summed(node: Node, a: Node, b: Node) -> Node:
     right = contraction.transposed(b)
     right = movement.reshape(right, shape=(*(batch if len(b.spec.shape) > 2 else (1,) * len(batch)), 1, n, k))
     left = movement.reshape(a, shape=(*batch, m, 1, k))
-    product = pointwise.mul(_expanded(_wide(left), full_shape), _expanded(_wide(right), full_shape))
+    product = pointwise.mul(_expanded(wide(left), full_shape), _expanded(wide(right), full_shape))
     total = movement.reshape(reduction.sum_(product, axes=(len(full_shape) - 1,)), shape=(*batch, m, n))
     return total if node.spec == total.spec else pointwise.cast(total, dtype=node.spec.dtype)
 
 
 def _expanded(x: Node, shape: tuple[int, ...]) -> Node:
     return x if x.spec.shape == shape else reduction.expand(x, shape=shape)
-
-
-def _wide(x: Node) -> Node:
-    return x if x.spec.dtype is dtypes.float32 else pointwise.cast(x, dtype=dtypes.float32)

@@ -21,6 +21,7 @@ from pywebgpu.kernels.templates.matmul import MatmulTemplate, summed
 from pywebgpu.kernels.templates.matmul_kernel import problem_of
 from pywebgpu.ops import contraction, movement, pointwise, reduction
 
+FEW_ROWS = 3  # with more, a tile of a matrix product may be as fast as a sum of rows: see few_rows.py
 LONG = 4096  # steps of k from which parts are worth more than a sum of an operand on the way
 LONGEST = 1 << 15  # steps of k that an invocation takes one after another
 
@@ -37,6 +38,13 @@ def split_products(roots: tuple[Node, ...], order: Sequence[Node], selection: Se
         return _batched(node, *fresh.inputs) if is_endless(node) else fresh
 
     return walk.replace(roots, order, rule)
+
+
+def has_few_rows(node: Node) -> bool:
+    """Whether it is a product of numbers with a point of which one side has few rows, or the other few columns."""
+    if node.op is not contraction.matmul or node.is_source or node.spec.dtype.kind is not Kind.FLOAT:
+        return False
+    return min(node.spec.shape[-2:]) <= FEW_ROWS
 
 
 def is_endless(node: Node) -> bool:
@@ -98,7 +106,7 @@ def _batched(node: Node, a: Node, b: Node) -> Node:
     a, b = _lengthened(a, 2, count * span), _lengthened(b, 1, count * span)
     a = movement.permute(movement.reshape(a, shape=(batches, m, count, span)), order=(0, 2, 1, 3))
     a, b = movement.reshape(a, shape=(batches * count, m, span)), movement.reshape(b, shape=(batches * count, span, n))
-    parts = movement.reshape(contraction.matmul(_wide(a), _wide(b)), shape=(batches, count, m, n))
+    parts = movement.reshape(contraction.matmul(wide(a), wide(b)), shape=(batches, count, m, n))
     total = movement.reshape(reduction.sum_(parts, axes=(1,)), shape=(batches, m, n))
     return total if node.spec == total.spec else pointwise.cast(total, dtype=node.spec.dtype)
 
@@ -108,7 +116,7 @@ def _lengthened(x: Node, axis: int, size: int) -> Node:
     return x if shape == x.spec.shape else movement.pad(x, shape=shape, starts=(0, 0, 0), steps=(1, 1, 1))
 
 
-def _wide(x: Node) -> Node:
+def wide(x: Node) -> Node:
     """Sums of parts are float32 until all of them are added."""
     is_wide = x.spec.dtype is dtypes.float32 or x.spec.dtype.kind is not Kind.FLOAT
     return x if is_wide else pointwise.cast(x, dtype=dtypes.float32)
