@@ -211,6 +211,7 @@ LATER = (
     "nn/pooling.py",
     "nn/recurrent.py",
     "nn/spatial.py",
+    "nn/state_loading.py",
     "nn/transformer.py",
     "torch_api/operators.py",
     "nn/types.py",

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from pywebgpu.autodiff import grad_mode
-from pywebgpu.nn.parameter import Parameter, conversion
 from pywebgpu.nn.tree import ModuleTree
 from pywebgpu.tensor.grad_accumulator import RemovableHandle
 from pywebgpu.tensor.tensor import Tensor
@@ -183,75 +180,8 @@ class StateDict(ModuleTree):
         error_msgs: list[str],
     ) -> None:
         """Loads this module's own tensors, without its children. Subclasses override it to read older formats."""
-        for with_module, hook in self._hooks_of_kind("_load_state_dict_pre_hooks"):
-            arguments = (state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
-            hook(self, *arguments) if with_module else hook(*arguments)
-        assign = local_metadata.get("assign_to_params_buffers", False)
-        own = dict(self._persistent_tensors())
-        for name, tensor in own.items():
-            if prefix + name not in state_dict:
-                if strict:
-                    missing_keys.append(prefix + name)
-            else:
-                self._load_one_tensor(name, tensor, prefix + name, state_dict[prefix + name], assign, error_msgs)
-        self._load_extra_state(state_dict, prefix + EXTRA, strict, missing_keys, unexpected_keys)
-        if strict:
-            for key in state_dict:
-                rest = key[len(prefix) :]
-                if not key.startswith(prefix) or key == prefix + EXTRA:
-                    continue
-                first, *further = rest.split(".", 1)
-                if (further and first not in self._modules) or (not further and first not in own):
-                    unexpected_keys.append(key)
-
-    def _load_one_tensor(
-        self, name: str, own: Tensor, key: str, value: object, assign: bool, errors: list[str]
-    ) -> None:
-        if not isinstance(value, Tensor):
-            errors.append(
-                f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from '
-                f"checkpoint but received {type(value)}"
-            )
-            return
-        is_lazy = hasattr(own, "materialize")
-        if is_lazy and hasattr(value, "materialize"):
-            return  # Neither has a shape yet.
-        if not is_lazy and own.ndim == 0 and tuple(value.shape) == (1,):
-            value = value.reshape(())  # Old checkpoints hold single numbers so.
-        if not is_lazy and value.shape != own.shape:
-            errors.append(
-                f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, the shape in "
-                f"current model is {own.shape}."
-            )
-        elif conversion.swaps:
-            import_module("pywebgpu.nn.exchange").load(key, own, value, assign, errors)
-        elif not assign:
-            if own.is_meta and not value.is_meta:
-                warnings.warn(import_module("pywebgpu.devices.meta").NO_OP.format(key), stacklevel=2)
-            try:
-                with grad_mode.no_grad():
-                    own.copy_(value)
-            except NotImplementedError as error:
-                errors.append(
-                    f'While copying the parameter named "{key}", whose dimensions in the model are {own.shape} and '
-                    f"whose dimensions in the checkpoint are {value.shape}, an exception occurred : {error.args}."
-                )
-        elif name not in self._parameters:
-            setattr(self, name, value)
-        else:
-            wanted = own.requires_grad
-            setattr(self, name, value if isinstance(value, Parameter) else Parameter(value, wanted))
-
-    def _load_extra_state(
-        self, state_dict: dict[str, Any], key: str, strict: bool, missing: list[str], unexpected: list[str]
-    ) -> None:
-        if type(self).set_extra_state is not StateDict.set_extra_state:
-            if key in state_dict:
-                self.set_extra_state(state_dict[key])
-            elif strict:
-                missing.append(key)
-        elif strict and key in state_dict:
-            unexpected.append(key)
+        arguments = (state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
+        import_module("pywebgpu.nn.state_loading").load(self, *arguments)
 
 
 def _quoted(keys: list[str]) -> str:
