@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING
 
 from pywebgpu.io import gguf
 from pywebgpu.models.generation import Decoder, Sampling
 from pywebgpu.models.llama import Llama
-from pywebgpu.models.tokenizer import Tokenizer
+from pywebgpu.models.tokenizer import Pieces, Tokenizer
 
 if TYPE_CHECKING:
     from pywebgpu.tensor.factory_options import DeviceLike
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Chat:
     """A conversation, with room for `length` tokens of it.
 
-    messages: what was said, by "role" and "content".  tokens, seconds: those of the last reply.
+    messages: what was said, by "role" and "content".
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class Chat:
         self.length = min(length, model.config.max_position_embeddings)
         self.system = system
         self.messages: list[dict[str, str]] = []
-        self.tokens, self.seconds = 0, 0.0
+        self._answer: _Answer | None = None
         self._decoder = Decoder(model, self.length, sampling, generator)
         self.reset()
 
@@ -56,6 +56,16 @@ class Chat:
         tokenizer = Tokenizer.from_file(file)
         return cls(Llama.from_file(file, device), tokenizer, system=system, length=length, sampling=sampling)
 
+    @property
+    def tokens(self) -> int:
+        """The tokens of the last reply."""
+        return self._answer.tokens if self._answer else 0
+
+    @property
+    def seconds(self) -> float:
+        """What the last reply took, until its last token."""
+        return self._answer.seconds if self._answer else 0.0
+
     def reset(self) -> None:
         """Forgets what was said."""
         self.messages = [] if self.system is None else [{"role": "system", "content": self.system}]
@@ -65,25 +75,53 @@ class Chat:
 
         The answer counts as said as far as it was taken. Raises: ValueError when there is no room for the conversation.
         """
+        answer = self._begin(text, max_new_tokens)
+        while True:
+            yield from self._say(answer.take(self._decoder.read()))
+            if answer.is_over:
+                return
+            self._decoder.advance()
+
+    async def reply_async(self, text: str, *, max_new_tokens: int = 512) -> AsyncIterator[str]:
+        """The same, for pages: other work goes on while the GPU computes."""
+        answer = self._begin(text, max_new_tokens)
+        while True:
+            for piece in self._say(answer.take(await self._decoder.read_async())):
+                yield piece
+            if answer.is_over:
+                return
+            self._decoder.advance()
+
+    def _begin(self, text: str, most: int) -> _Answer:
         ids = self.tokenizer.chat([*self.messages, {"role": "user", "content": text}])
         if len(ids) >= self.length:
             raise ValueError(f"chat: the conversation has {len(ids)} tokens; there is room for {self.length}")
-        self.messages.append({"role": "user", "content": text})
-        answer = ""
-        try:
-            for piece in self.tokenizer.pieces(self._tokens(ids, min(max_new_tokens, self.length - len(ids)))):
-                answer += piece
-                yield piece
-        finally:
-            self.messages.append({"role": "assistant", "content": answer})
+        answer = _Answer(self.tokenizer, min(most, self.length - len(ids)))
+        self._decoder.begin(ids)
+        self.messages += ({"role": "user", "content": text}, {"role": "assistant", "content": ""})
+        self._answer = answer
+        return answer
 
-    def _tokens(self, ids: list[int], most: int) -> Iterator[int]:
-        self.tokens, start = 0, time.perf_counter()
-        token = self._decoder.prompt(ids)
-        while token not in self.tokenizer.stop:
-            self.tokens += 1
-            self.seconds = time.perf_counter() - start
-            yield token
-            if self.tokens == most:
-                return
-            token = self._decoder.step()
+    def _say(self, piece: str) -> Iterator[str]:
+        self.messages[-1]["content"] += piece
+        if piece:
+            yield piece
+
+
+class _Answer:
+    """An answer in the making: at most `most` tokens, of which `tokens` came in `seconds`."""
+
+    def __init__(self, tokenizer: Tokenizer, most: int) -> None:
+        self._pieces, self._stop, self._most = Pieces(tokenizer), tokenizer.stop, most
+        self._start = time.perf_counter()
+        self.tokens, self.seconds, self.is_over = 0, 0.0, False
+
+    def take(self, token: int) -> str:
+        """The text that a token completes."""
+        self.seconds = time.perf_counter() - self._start
+        if token in self._stop:
+            self.is_over = True
+            return self._pieces.rest()
+        self.tokens += 1
+        self.is_over = self.tokens == self._most
+        return self._pieces.add(token) + (self._pieces.rest() if self.is_over else "")

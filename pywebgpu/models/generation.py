@@ -124,6 +124,16 @@ class Decoder:
 
         Raises: ValueError for an empty prompt, or one that the cache has no room for.
         """
+        self.begin(ids)
+        return self.read()
+
+    def step(self) -> int:
+        """The token after the last one. Raises: ValueError when the cache is full."""
+        self.advance()
+        return self.read()
+
+    def begin(self, ids: Sequence[int]) -> None:
+        """Queues the reading of a prompt, as `prompt` does; the token that follows is not waited for."""
         if not ids or len(ids) > self.length:
             raise ValueError(f"generate: a prompt of {len(ids)} tokens; 1 to {self.length} are possible")
         shared = 0
@@ -139,19 +149,24 @@ class Decoder:
             last = create.tensor(len(chunk) - 1, device=device)
             self._steps.read_chunk(create.tensor([chunk + padding], device=device), last)
         self.ids = list(ids)
-        return self._read()
 
-    def step(self) -> int:
-        """The token after the last one. Raises: ValueError when the cache is full."""
+    def advance(self) -> None:
+        """Queues the step to the next token. Raises: ValueError when the cache is full."""
         if len(self.ids) > self.length:
             raise ValueError(f"generate: the cache of {self.length} tokens is full")
         self._steps.decode()
-        return self._read()
 
-    def _read(self) -> int:
-        token = int(self._steps.next_ids.item())
-        self.ids.append(token)
-        return token
+    def read(self) -> int:
+        """The token of the last step, which `ids` has from now on."""
+        return self._keep(self._steps.next_ids.item())
+
+    async def read_async(self) -> int:
+        """The same, for pages: other work goes on while the GPU computes."""
+        return self._keep(await self._steps.next_ids.item_async())
+
+    def _keep(self, token: float) -> int:
+        self.ids.append(int(token))
+        return self.ids[-1]
 
 
 def sample(logits: Tensor, sampling: Sampling, generator: Generator | None = None) -> Tensor:

@@ -63,17 +63,9 @@ class Tokenizer:
 
     def pieces(self, ids: Iterable[int]) -> Iterator[str]:
         """The text of ids that come one by one, in pieces of whole characters."""
-        taken: list[int] = []
-        text, start = "", 0
-        for token in ids:
-            taken.append(token)
-            text = self.decode(taken)
-            end = len(text.rstrip(REPLACEMENT))  # Bytes of a character in the making wait for the others.
-            if end > start:
-                yield text[start:end]
-                start = end
-        if len(text) > start:
-            yield text[start:]
+        pieces = Pieces(self)
+        yield from filter(None, map(pieces.add, ids))
+        yield from filter(None, [pieces.rest()])
 
     def chat(self, messages: Sequence[Mapping[str, str]], *, add_generation_prompt: bool = True) -> list[int]:
         """The ids of a chat: messages of "role" and "content". Raises: ValueError when the model has no template."""
@@ -93,6 +85,33 @@ class Tokenizer:
 
     def _name(self, token: int | None) -> str:
         return "" if token is None else self.backend.id_to_token(token)
+
+
+class Pieces:
+    """The text of tokens that come one by one.
+
+    Only the tokens of the last piece are decoded again with those that follow: some decoders treat the first of all
+    tokens otherwise, none looks further back.
+    """
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._decode = tokenizer.decode
+        self._before: list[int] = []
+        self._waiting: list[int] = []
+
+    def add(self, token: int) -> str:
+        """The text that this token completes: "" while bytes of a character are missing."""
+        self._waiting.append(token)
+        text = self._decode(self._before + self._waiting)
+        return "" if text.endswith(REPLACEMENT) else self.rest()
+
+    def rest(self) -> str:
+        """The text of what waits, whole or not."""
+        start = len(self._decode(self._before))
+        text = self._decode(self._before + self._waiting)[start:]
+        if self._waiting:
+            self._before, self._waiting = self._waiting, []
+        return text
 
 
 def _raise(message: str) -> None:
