@@ -1,19 +1,28 @@
-"""Text as tokens, by the package `tokenizers`: from a `tokenizer.json`, or made of what a GGUF file says."""
+"""Text as tokens, made of what a GGUF file says: by the package `tokenizers`, or without it by byte_pairs.py."""
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pywebgpu.io import gguf
+from pywebgpu.models.byte_pairs import BytePairs
 
-# What cuts text into words before pairs are joined, by GGUF's names: patterns of `tokenizers`' regular expressions.
+# What cuts text into words before pairs are joined, by GGUF's names: regular expressions, one after another.
+_WORDS_OF_GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 _WORDS_OF_LLAMA3 = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
     r"|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
-PATTERNS = {"llama-bpe": _WORDS_OF_LLAMA3, "qwen2": _WORDS_OF_LLAMA3.replace(r"\p{N}{1,3}", r"\p{N}")}
+PATTERNS = {
+    "default": (_WORDS_OF_GPT2,),
+    "gpt-2": (_WORDS_OF_GPT2,),
+    "smollm": (r"\p{N}", _WORDS_OF_GPT2),
+    "llama-bpe": (_WORDS_OF_LLAMA3,),
+    "qwen2": (_WORDS_OF_LLAMA3.replace(r"\p{N}{1,3}", r"\p{N}"),),
+}
 REPLACEMENT = "\ufffd"
 SPECIAL = (3, 4)  # token types of GGUF: control, user-defined
 
@@ -120,28 +129,30 @@ def _raise(message: str) -> None:
 
 def _byte_pairs(metadata: Mapping[str, Any], where: str) -> Any:
     """A byte-pair tokenizer of GGUF's lists of tokens and merges."""
-    import tokenizers
-    from tokenizers import decoders, models, pre_tokenizers
-
     kind, words = metadata.get("tokenizer.ggml.model"), metadata.get("tokenizer.ggml.pre", "default")
     tokens, merges = metadata.get("tokenizer.ggml.tokens"), metadata.get("tokenizer.ggml.merges")
     if kind != "gpt2" or not tokens or merges is None:
         raise ValueError(f"{where}its tokenizer is {kind!r}; known is 'gpt2', with tokens and merges")
+    if words not in PATTERNS:
+        raise ValueError(f"{where}its words are cut as {words!r}; known are {', '.join(PATTERNS)}")
     pairs = [tuple(merge.split(" ", 1)) for merge in merges]
-    backend = tokenizers.Tokenizer(models.BPE(vocab={token: i for i, token in enumerate(tokens)}, merges=pairs))
-    byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=words not in PATTERNS)
-    if words in PATTERNS:
-        pattern = tokenizers.Regex(PATTERNS[words])
-        first = pre_tokenizers.Split(pattern, behavior="isolated")
-        backend.pre_tokenizer = pre_tokenizers.Sequence([first, byte_level])
-    elif words == "smollm":
-        backend.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True), byte_level])
-    elif words in ("default", "gpt-2"):
-        backend.pre_tokenizer = byte_level
-    else:
-        raise ValueError(f"{where}its words are cut as {words!r}; known are smollm, gpt-2, {', '.join(PATTERNS)}")
-    backend.decoder = decoders.ByteLevel()
     types = metadata.get("tokenizer.ggml.token_type", ())
     special = [token for token, token_type in zip(tokens, types, strict=False) if token_type in SPECIAL]
+    make = _by_tokenizers if importlib.util.find_spec("tokenizers") else BytePairs
+    return make(tokens, pairs, PATTERNS[words], special)
+
+
+def _by_tokenizers(
+    tokens: Sequence[str], merges: Sequence[tuple[str, str]], words: Sequence[str], special: Sequence[str]
+) -> Any:
+    """What `BytePairs` is, by the package `tokenizers`, which is faster."""
+    import tokenizers
+    from tokenizers import decoders, models, pre_tokenizers
+
+    backend = tokenizers.Tokenizer(models.BPE(vocab={token: i for i, token in enumerate(tokens)}, merges=merges))
+    splits = [pre_tokenizers.Split(tokenizers.Regex(pattern), behavior="isolated") for pattern in words]
+    byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    backend.pre_tokenizer = pre_tokenizers.Sequence([*splits, byte_level])
+    backend.decoder = decoders.ByteLevel()
     backend.add_special_tokens([tokenizers.AddedToken(token, normalized=False, special=True) for token in special])
     return backend
