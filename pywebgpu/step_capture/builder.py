@@ -129,15 +129,8 @@ class Builder:
     # The call
 
     def _call(self, function: Callable[..., object]) -> object:
-        capture, call, current = self.capture, self.call, self.current
-        numbers: list[Any] = list(call.numbers)
-        firsts = signature.firsts(call.numbers)
-        for position in sorted(self.free):
-            first = firsts[position]
-            read = lambda position=position: current[0].numbers[position]  # noqa: E731
-            numbers[position] = (
-                numbers[first] if first != position and first in self.free else capture.read("argument", read)
-            )
+        capture, call = self.capture, self.call
+        numbers = self._numbers()
         try:
             with capture.active():
                 capture.given = {id(whole_of(tensor._storage)) for tensor in call.tensors}
@@ -173,6 +166,19 @@ class Builder:
             for tensor in self._parts:
                 tensor._history = None
             self._parts = []
+
+    def _numbers(self) -> list[Any]:
+        """The numbers that are passed, of which each run reads the free ones anew."""
+        current = self.current
+        numbers: list[Any] = list(self.call.numbers)
+        firsts = signature.firsts(self.call.numbers)
+        for position in sorted(self.free):
+            first = firsts[position]
+            read = lambda position=position: current[0].numbers[position]  # noqa: E731
+            numbers[position] = (
+                numbers[first] if first != position and first in self.free else self.capture.read("argument", read)
+            )
+        return numbers
 
     @contextmanager
     def _counting(self) -> Iterator[None]:
@@ -257,24 +263,14 @@ class Builder:
         self._find_gradients(captured)
         around = captured.around
         known = (around.containers if around is not None else frozenset()) | frozenset(self._given)
-        self._known_before = (around.met if around is not None else frozenset()) | set(map(id, self.call.kept))
-        self._by_name = set(around.tensors) if around is not None else set()
-        self._by_name |= {id(tensor) for module in capture.modules.values() for tensor in guards.owned(module)}
-        self._by_name |= {id(leaf) for leaf, _, _ in capture.leaves()}
-        self._by_name |= {id(grad) for _, grad, _ in capture.leaves() if grad is not None}
+        self._find_known(around)
         if any(map(signature.has_more, signature.containers_in(result))):
             self.reason = self.reason or "it returns a container with attributes of its own"
         captured.result_template = signature.copied(result, self._kept, known)
         captured.taps_template = signature.copied(capture.taps, self._kept, known)
         captured.shown = frozenset(map(int, self._fresh.values()))
         ends = [(leaf, leaf._grad) for leaf, _, _ in capture.leaves()]
-        before = {id(leaf): grad for leaf, grad, _ in capture.leaves()}
-        kept = [
-            (leaf, gradients.UNCHANGED if grad is not None and grad is before[id(leaf)] else self._kept(grad))
-            for leaf, grad in ends
-        ]
-        captured.new_gradients, captured.other_gradients = gradients.ends_of(kept)
-        del before
+        captured.new_gradients, captured.other_gradients = gradients.ends_of(self._kept_gradients(ends))
         self._refuse_kept()
         if not self._dry:
             capture.forget_gradients()
@@ -296,6 +292,21 @@ class Builder:
         self._born, capture.storages, capture.begun, capture.undos, capture.taps = {}, [], {}, [], {}
         capture.checks = []
         capture.tensors, self._made = {}, {}
+
+    def _kept_gradients(self, ends: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+        before = {id(leaf): grad for leaf, grad, _ in self.capture.leaves()}
+        return [
+            (leaf, gradients.UNCHANGED if grad is not None and grad is before[id(leaf)] else self._kept(grad))
+            for leaf, grad in ends
+        ]
+
+    def _find_known(self, around: Surroundings | None) -> None:
+        """What was there before the call."""
+        self._known_before = (around.met if around is not None else frozenset()) | set(map(id, self.call.kept))
+        self._by_name = set(around.tensors) if around is not None else set()
+        self._by_name |= {id(tensor) for module in self.capture.modules.values() for tensor in guards.owned(module)}
+        self._by_name |= {id(leaf) for leaf, _, _ in self.capture.leaves()}
+        self._by_name |= {id(grad) for _, grad, _ in self.capture.leaves() if grad is not None}
 
     def _refuse_kept(self) -> None:
         """What each run makes anew may not be kept by the program as well."""

@@ -104,9 +104,7 @@ class Capture:
         self.modules: dict[int, Any] = {}  # by id: those that were called
         self.grads: dict[int, tuple[Any, Any, bool]] = {}  # by id: a leaf (weakly), its gradient before, if it was read
         self.taps: dict[str, Any] = {}
-        self.modes: dict[
-            int, dict[str, Any]
-        ] = {}  # by id: of modules that are told whether they train, before it counts
+        self.modes: dict[int, dict[str, Any]] = {}  # by id: modules that are told whether they train, before it counts
         self.has_named: Callable[[str], bool] = _is_not_named  # whether code that ran up to now may read a name
         self.checks: list[Any] = []  # tensors that nobody reads: to compute them raises where something does not hold
         self.moved: list[Any] = []  # weak references to storages that another one took in, or that left it

@@ -173,52 +173,63 @@ class Compiled:
         dry: bool = False,
     ) -> object:
         """free: the float arguments that each run reads anew; None for all. line: where the program calls it."""
-        telling = bool(variants.told) or names.tells_numbers_apart(self.function, call.kept)
-        guarded = telling or (variants.told is None and not dry)
-        free = frozenset(range(len(call.numbers))) if free is None else free
-        free = frozenset() if telling else free
+        builder = self._builder(call, variants, free, dry=dry)
         if reasons:
-            self.counters["recompiles"] += 1
-            self._say(f"{reasons[0]}, and is free from now on" if free else reasons[0])
-            self._missed += 1
-            if self._missed == PATIENCE and self._counts:  # They decide what the function does.
-                self._counts = False
-            if self._missed == MISSES:
-                self._warn(f"is captured anew at each call: {reasons[0]}")
-        counted = () if dry or variants.told else self._counted
-        builder = Builder(call, free, guarded=guarded, dry=dry, counted=counted)
-        try:
-            captured = builder.record(self.function)
-        except TypeError:  # What stands for several values may be no float to a function: it is one from now on.
-            builder.told |= bool(free)
-            raise
-        finally:
-            variants.told = bool(variants.told) or builder.told
+            self._miss(reasons[0], is_freed=bool(builder.free))
+        captured = self._record(builder, variants)
         self.counters["captures"] += not dry
         if captured.is_open:
             self._open.add(call.key)
             self._say("recorded at each call: a gradient may still be asked of what it returns")
             return self._given(captured)
         unseen = _unseen(captured)
-        reason = unseen or captured.reason
-        if unseen:
-            variants.each_call = unseen
-            self._variants[call.key] = variants
         places = captured.around.kept if captured.around is not None else []
-        if not reason and places:
+        if places and not (unseen or captured.reason):
             if self._note_counted(places):
                 self._say(f"captured again, as it keeps a number in {places[0].name}")
                 return self._given(captured)
-            reason = variants.each_call = f"it keeps a number in {places[0].name}"
+            unseen = f"it keeps a number in {places[0].name}"
+        if unseen:
+            variants.each_call = unseen
             self._variants[call.key] = variants
-        if reason:
-            self._lose(reason)
+        if unseen or captured.reason:
+            self._lose(unseen or captured.reason)
         else:
             self._lost = 0
             variants.last = step.made(captured, builder.current, builder.free, dry=dry)
             variants.last.now.lines.add(line)
             self._keep(call, variants, variants.last)
         return self._given(captured)
+
+    def _builder(self, call: Call, variants: _Variants, free: frozenset[int] | None, *, dry: bool) -> Builder:
+        telling = bool(variants.told) or names.tells_numbers_apart(self.function, call.kept)
+        free = frozenset(range(len(call.numbers))) if free is None else free
+        return Builder(
+            call,
+            frozenset() if telling else free,
+            guarded=telling or (variants.told is None and not dry),
+            dry=dry,
+            counted=() if dry or variants.told else self._counted,
+        )
+
+    def _record(self, builder: Builder, variants: _Variants) -> CapturedCall:
+        try:
+            return builder.record(self.function)
+        except TypeError:  # What stands for several values may be no float to a function: it is one from now on.
+            builder.told |= bool(builder.free)
+            raise
+        finally:
+            variants.told = bool(variants.told) or builder.told
+
+    def _miss(self, reason: str, *, is_freed: bool) -> None:
+        """Counts a call that no step fits. is_freed: what changed is a number, and free from now on."""
+        self.counters["recompiles"] += 1
+        self._say(f"{reason}, and is free from now on" if is_freed else reason)
+        self._missed += 1
+        if self._missed == PATIENCE and self._counts:  # They decide what the function does.
+            self._counts = False
+        if self._missed == MISSES:
+            self._warn(f"is captured anew at each call: {reason}")
 
     def _audit(self, call: Call, variants: _Variants, variant: Step) -> object:
         self.counters["audits"] += 1

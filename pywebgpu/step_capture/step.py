@@ -93,19 +93,10 @@ def made(captured: CapturedCall, current: list[Call], free: frozenset[int], *, d
     assert run is not None
     assert captured.around is not None
     assert captured.given_gradients is not None
-    returned: list[Any] = []
-    signature.rebuilt((captured.result_template, captured.taps_template), returned.append)
-    number_indices = tuple([capture.index_of(number) for number in captured.numbers])
-    kept_numbers = [number for number in returned if type(number) in FREE]
-    for number in kept_numbers:
-        capture.index_of(number)
-    kinds = [*captured.sources, *(kind for kinds in captured.takers for kind in kinds), *captured.fixed]
-    firsts = signature.firsts(captured.call.numbers)
-    by_numbers = any(firsts[index] < index for index in free)
+    number_indices = _number_indices(captured)
+    by_numbers = _shares_numbers(captured.call, free)
     plain = captured.around.plain() if captured.around.by_identity else None
-    gradients = NewGradients(captured.new_gradients, are_shown=_are_shown(captured))
-    if not dry:
-        gradients.keep()
+    gradients = _new_gradients(captured, dry=dry)
     current[0] = NOTHING  # A step keeps none of its arguments.
     return Step(
         run=run,
@@ -120,14 +111,11 @@ def made(captured: CapturedCall, current: list[Call], free: frozenset[int], *, d
         result=captured.result_template,
         taps=captured.taps_template,
         fixed=tuple(captured.fixed),
-        state=frozenset(id(whole_of(kind)) for kind in kinds if isinstance(kind, Storage)),
+        state=_state(captured),
         gradients=gradients,
         other_gradients=tuple(captured.other_gradients),
         always=tuple(capture.always),
-        guards=(
-            *guards.all_of(capture, captured.seen, captured.given_gradients),
-            guards.of_device(run.device),
-        ),
+        guards=(*guards.all_of(capture, captured.seen, captured.given_gradients), guards.of_device(run.device)),
         given_gradients=captured.given_gradients,
         known=tuple(captured.call.kept),
         aliases=_aliases(captured.call, captured.around),
@@ -139,6 +127,35 @@ def made(captured: CapturedCall, current: list[Call], free: frozenset[int], *, d
         returns_one=not signature.is_copied(captured.result_template),
         now=Replays(current, captured.around),
     )
+
+
+def _number_indices(captured: CapturedCall) -> tuple[int, ...]:
+    """Where the host program has the numbers of the Program; those that are given back have theirs as well."""
+    returned: list[Any] = []
+    signature.rebuilt((captured.result_template, captured.taps_template), returned.append)
+    indices = tuple([captured.capture.index_of(number) for number in captured.numbers])
+    for number in returned:
+        if type(number) in FREE:
+            captured.capture.index_of(number)
+    return indices
+
+
+def _shares_numbers(call: Call, free: frozenset[int]) -> bool:
+    """Whether a free number was the very object of another one."""
+    firsts = signature.firsts(call.numbers)
+    return any(firsts[index] < index for index in free)
+
+
+def _new_gradients(captured: CapturedCall, *, dry: bool) -> NewGradients:
+    gradients = NewGradients(captured.new_gradients, are_shown=_are_shown(captured))
+    if not dry:
+        gradients.keep()
+    return gradients
+
+
+def _state(captured: CapturedCall) -> frozenset[int]:
+    kinds = [*captured.sources, *(kind for kinds in captured.takers for kind in kinds), *captured.fixed]
+    return frozenset(id(whole_of(kind)) for kind in kinds if isinstance(kind, Storage))
 
 
 def _outputs(run: Run, takers: list[list[Taker]]) -> tuple[_Output, ...]:

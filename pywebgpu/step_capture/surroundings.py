@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import types
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from gc import get_referents
 from itertools import chain, repeat
@@ -239,61 +239,26 @@ def owner_of(look: Any) -> object:
 def _comparison(entries: list[Entry]) -> Callable[[], bool]:
     """All entries against what they were at once, by identity, with next to nothing of Python's per entry."""
     looks = [entry.look for entry in entries]
-    mappings = [look.mapping for look in looks if type(look) is Mapping or type(look) is OfClass]
-    # The attributes of a class are shown by a view, which holds nothing but the dict itself.
-    classes = [*chain.from_iterable(get_referents(look.mapping) for look in looks if isinstance(look, OwnClass))]
-    modules = [look.mapping for look in looks if isinstance(look, OwnModule)]
-    # What an exact tuple holds is as it was as long as it is there, and its entry keeps it.
-    sequences = [
-        look.sequence for look in looks if isinstance(look, Sequence) and type(look.sequence) not in (tuple, frozenset)
-    ]
-    lookups = [look for look in looks if isinstance(look, Lookup)]
-    attributes = [(entry, entry.look) for entry in entries if isinstance(entry.look, Attributes)]
     shown = _shown(looks)
-    present = [
-        (entry, look)
-        for entry, look in attributes
-        if not any(value is MISSING for value in entry.values)
-        and not (look.names == OF_OBJECTS and id(look.thing) in shown)
-    ]
-    functions = [look for _, look in present if type(look.thing) is types.FunctionType]
-    present = [(entry, look) for entry, look in present if type(look.thing) is not types.FunctionType]
-    others = [entry for entry, _ in attributes if any(value is MISSING for value in entry.values)]
-    facts = [look for look in looks if isinstance(look, Facts)]
-    tells, last = [look.tell for look in facts], [look.last for look in facts]
+    mappings = [look.mapping for look in looks if type(look) is Mapping or type(look) is OfClass]
     # Most are empty, as modules' hooks.
     empty = [mapping for mapping in mappings if type(mapping) in (dict, OrderedDict) and not mapping]
     filled = [mapping for mapping in mappings if type(mapping) not in (dict, OrderedDict) or mapping]
     named = [mapping for mapping in filled if type(mapping) is dict and all(type(key) is str for key in mapping)]
-    plain = {id(mapping) for mapping in named}
-    # Their order, too, is not always that of their contents.
-    views = [mapping for mapping in filled if id(mapping) not in plain]
-    holders = [*named, *sequences, *(look.thing for look in looks if isinstance(look, Inside)), *shown.values()]
-    sizes = [*map(len, filled)]
-    named_gets = [(mapping.get, mapping.names) for mapping in lookups]
-    # Equal functions are the same one; what else a class has is asked by name.
-    named_gets += [(own.get, [name for name, value in own.items() if type(value) not in FUNCTIONS]) for own in classes]
-    gets = [get for get, names in named_gets for _ in names]
-    names = [name for _, names in named_gets for name in names]
-    things = [look.thing for entry, look in present for _ in entry.keys]
-    keys = [key for entry, _ in present for key in entry.keys]
-    objects = [look.thing for look in looks if isinstance(look, Class) and id(look.thing) not in shown]
-    titles = [*chain.from_iterable(named)]
-    reads: list[Callable[[], Any]] = [
-        functools.partial(map, call, gets, names, [MISSING] * len(names)),
-        functools.partial(map, object.__getattribute__, things, keys),
-        functools.partial(map, type, objects),
+    # The attributes of a class are shown by a view, which holds nothing but the dict itself.
+    classes = [*chain.from_iterable(get_referents(look.mapping) for look in looks if isinstance(look, OwnClass))]
+    owners = [*classes, *(look.mapping for look in looks if isinstance(look, OwnModule))]
+    # What an exact tuple holds is as it was as long as it is there, and its entry keeps it.
+    sequences = [
+        look.sequence for look in looks if isinstance(look, Sequence) and type(look.sequence) not in (tuple, frozenset)
     ]
-    for group in sorted({tuple(look.names) for look in functions}):
-        of_group = [look.thing for look in functions if tuple(look.names) == group]
-        reads.append(functools.partial(_of_functions, attrgetter(*group), of_group, is_alone=len(group) == 1))
-    if views:
-        reads += [lambda: chain.from_iterable(map(keys_of, views)), lambda: chain.from_iterable(map(values_of, views))]
-    if others:
-        reads.append(lambda: chain.from_iterable([entry.look()[1] for entry in others]))
+    holders = [*named, *sequences, *(look.thing for look in looks if isinstance(look, Inside)), *shown.values()]
+    facts = [look for look in looks if isinstance(look, Facts)]
+    tells, last = [look.tell for look in facts], [look.last for look in facts]
+    reads = [_named_read(looks, classes), *_attribute_reads(entries, shown), *_order_reads(filled, named)]
     was = [(read, [*read()]) for read in reads]
-    lengths = [*map(len, sequences)]
-    of_own, held = get_referents(*classes, *modules), get_referents(*holders)
+    sizes, lengths, titles = [*map(len, filled)], [*map(len, sequences)], [*chain.from_iterable(named)]
+    of_own, held = get_referents(*owners), get_referents(*holders)
 
     def is_unchanged() -> bool:
         try:
@@ -301,7 +266,7 @@ def _comparison(entries: list[Entry]) -> Callable[[], bool]:
                 return False
             if [*chain.from_iterable(named)] != titles:  # Texts alone may be compared by value, which is faster.
                 return False
-            if get_referents(*classes, *modules) != of_own or [*map(call, tells)] != last:
+            if get_referents(*owners) != of_own or [*map(call, tells)] != last:
                 return False
             holds = get_referents(*holders)
             if len(holds) != len(held) or not all(map(is_, holds, held)):
@@ -311,6 +276,55 @@ def _comparison(entries: list[Entry]) -> Callable[[], bool]:
             return False
 
     return is_unchanged
+
+
+Read = Callable[[], Iterable[Any]]
+
+
+def _named_read(looks: list[Any], classes: list[Any]) -> Read:
+    """What is read by its name: in mappings, and the attributes of classes that are no functions."""
+    named_gets = [(look.get, look.names) for look in looks if isinstance(look, Lookup)]
+    # Equal functions are the same one; what else a class has is asked by name.
+    named_gets += [(own.get, [name for name, value in own.items() if type(value) not in FUNCTIONS]) for own in classes]
+    gets = [get for get, names in named_gets for _ in names]
+    names = [name for _, names in named_gets for name in names]
+    return functools.partial(map, call, gets, names, [MISSING] * len(names))
+
+
+def _attribute_reads(entries: list[Entry], shown: dict[int, Any]) -> list[Read]:
+    """The attributes of objects and of functions, and the classes of objects."""
+    looks = [(entry, entry.look) for entry in entries if isinstance(entry.look, Attributes)]
+    others = [entry for entry, _ in looks if any(value is MISSING for value in entry.values)]
+    present = [
+        look
+        for entry, look in looks
+        if not any(value is MISSING for value in entry.values)
+        and not (look.names == OF_OBJECTS and id(look.thing) in shown)
+    ]
+    functions = [look for look in present if type(look.thing) is types.FunctionType]
+    named = [
+        (look.thing, name) for look in present if type(look.thing) is not types.FunctionType for name in look.names
+    ]
+    classed = [entry.look.thing for entry in entries if isinstance(entry.look, Class)]
+    reads: list[Read] = [
+        functools.partial(map, object.__getattribute__, [thing for thing, _ in named], [name for _, name in named]),
+        functools.partial(map, type, [thing for thing in classed if id(thing) not in shown]),
+    ]
+    for group in sorted({tuple(look.names) for look in functions}):
+        of_group = [look.thing for look in functions if tuple(look.names) == group]
+        reads.append(functools.partial(_of_functions, attrgetter(*group), of_group, is_alone=len(group) == 1))
+    if others:
+        reads.append(lambda: chain.from_iterable([entry.look()[1] for entry in others]))
+    return reads
+
+
+def _order_reads(filled: list[Any], named: list[Any]) -> list[Read]:
+    """The contents of mappings whose order is not always that of what they hold."""
+    plain = {id(mapping) for mapping in named}
+    views = [mapping for mapping in filled if id(mapping) not in plain]
+    if not views:
+        return []
+    return [lambda: chain.from_iterable(map(keys_of, views)), lambda: chain.from_iterable(map(values_of, views))]
 
 
 def _of_functions(get: Callable[..., Any], functions: list[Any], *, is_alone: bool) -> Iterator[Any]:

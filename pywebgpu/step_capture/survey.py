@@ -119,20 +119,7 @@ class _Walk:
             self._library_globals(code, names)
         for name, space in counting.surface():
             self.entries.append(Entry(name, OwnModule(space), wanted=frozenset(space).__contains__))
-        self._note("warnings", Facts("its filters", lambda: tuple(warnings.filters)))  # Code in C warns unseen.
-        if self.sees_handled:
-            self._note("its caller", Facts("the exception that it handles", counting.handles_none))
-            if not counting.handles_none():
-                self._refuse("it can see the exception that its caller handles")
-        if not self.passed.isdisjoint(watch.CLOCKS):
-            self._refuse("it hands on a method of a class made in C, which may say what the time is")
-        if "RecursionError" in self.names:
-            self._refuse("it can see how deep its caller is")
-        self._note("the interpreter", Facts("its settings", counting.limits))
-        if not self.names.isdisjoint({"decode", "encode"}):
-            self._note(
-                "codecs", Facts("what handles errors", functools.partial(counting.error_handlers, sorted(self.texts)))
-            )
+        self._interpreter()
         while self.waiting and self.size <= MOST:
             title, value = self.waiting.popleft()
             self.tells |= id(value) in watch.TELLERS and title != META
@@ -141,10 +128,6 @@ class _Walk:
                 self._meet(title, value)
         if self.size > MOST:
             self._refuse(f"the code that ran can see more than {MOST} things")
-        if not self.names.isdisjoint(counting.FRAMES):
-            self._refuse("it reads variables of other calls")
-        if self.has_views and "_base" in self.names | self.texts:
-            self._refuse("it reads the base of a tensor that it is given")
         for code in counting.unknown(self.codes, self.found):
             self._refuse(f"where it finds {watch.name_of(code)} is not known")
         containers = frozenset(
@@ -166,6 +149,27 @@ class _Walk:
             by_identity=self.by_identity,
             kept=self.kept,
         )
+
+    def _interpreter(self) -> None:
+        """What code can see without a name for it: the interpreter's settings, its caller, clocks, other calls."""
+        self._note("warnings", Facts("its filters", lambda: tuple(warnings.filters)))  # Code in C warns unseen.
+        if self.sees_handled:
+            self._note("its caller", Facts("the exception that it handles", counting.handles_none))
+            if not counting.handles_none():
+                self._refuse("it can see the exception that its caller handles")
+        if not self.passed.isdisjoint(watch.CLOCKS):
+            self._refuse("it hands on a method of a class made in C, which may say what the time is")
+        if "RecursionError" in self.names:
+            self._refuse("it can see how deep its caller is")
+        self._note("the interpreter", Facts("its settings", counting.limits))
+        if not self.names.isdisjoint({"decode", "encode"}):
+            self._note(
+                "codecs", Facts("what handles errors", functools.partial(counting.error_handlers, sorted(self.texts)))
+            )
+        if not self.names.isdisjoint(counting.FRAMES):
+            self._refuse("it reads variables of other calls")
+        if self.has_views and "_base" in self.names | self.texts:
+            self._refuse("it reads the base of a tensor that it is given")
 
     def _refuse(self, reason: str) -> None:
         if reason not in self.reasons:
@@ -531,20 +535,7 @@ class _Walk:
         if kinds.is_frozen(kind) and not hasattr(value, "__dict__"):
             return
         own = getattr(value, "__dict__", {})
-        if "param_groups" in own:
-            read = own.keys() - (counting.MANAGED - self.names)
-        elif "get_last_lr" in counting.methods(kind):  # A capture reads the rates of schedules anew.
-            read = own.keys() & self.names
-        else:
-            read = own.keys()
-        before = self.capture.before.get(id(own))
-        if before is not None:  # Each run does again what changes it.
-            named, written = self.names & before.keys(), counting.written_by(kind)  # type: ignore[arg-type]
-            read = named - written
-            for name in sorted(named & written):
-                if type(before[name]) in (int, float):
-                    self._refuse(f"it reads {path(title, name)}, which each run changes")
-                self.waiting.append((path(title, name), before[name]))
+        read = self._read_of(title, kind, own)
         anew = self.capture.reads_anew(own)
         wanted = None if self.is_dynamic else frozenset({*read, *self.names}).__contains__
         if read == own.keys() and not anew:
@@ -563,6 +554,22 @@ class _Walk:
             self.waiting.extend((f"a hook of {title}", hook) for hook in hooks)
         elif kind.__module__.startswith("pywebgpu.data"):
             self._refuse(f"{title} is a {kind.__name__}, whose state cannot be looked at")
+
+    def _read_of(self, title: str, kind: type, own: dict[str, Any]) -> Collection[str]:
+        """Which attributes of an object of the package decide what it does."""
+        before = self.capture.before.get(id(own))
+        if before is not None:  # Each run does again what changes it.
+            named, written = self.names & before.keys(), counting.written_by(kind)
+            for name in sorted(named & written):
+                if type(before[name]) in (int, float):
+                    self._refuse(f"it reads {path(title, name)}, which each run changes")
+                self.waiting.append((path(title, name), before[name]))
+            return named - written
+        if "param_groups" in own:
+            return own.keys() - (counting.MANAGED - self.names)
+        if "get_last_lr" in counting.methods(kind):  # A capture reads the rates of schedules anew.
+            return own.keys() & self.names
+        return own.keys()
 
     def _attributes(self, title: str, thing: object, names: list[str]) -> None:
         entry = self._note(title, Attributes(thing, names))
