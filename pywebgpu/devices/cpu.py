@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
     from pywebgpu.devices.base import Bytes
 
+_CHANGES = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.true_divide}
+
 
 class CpuDevice(Blocking, Counting):
     """Arrays in host memory. float64 and int64 are exact here.
@@ -72,6 +74,25 @@ class CpuDevice(Blocking, Counting):
         """Whether its array is all of its memory, row by row."""
         flags = buffer.handle.flags
         return bool(flags.owndata and flags.c_contiguous and flags.writeable)
+
+    def element(self, buffer: Buffer, number: int) -> Any:
+        """An element, by its number in row-major order, as a number of Python."""
+        return buffer.handle.item(number)
+
+    def lies_in_order(self, buffer: Buffer) -> bool:
+        """Whether its elements lie row by row, and may be written to."""
+        flags = buffer.handle.flags
+        return bool(flags.c_contiguous and flags.writeable)
+
+    def write_element(self, buffer: Buffer, number: int, name: str, value: float) -> None:
+        """Writes to an element of an array that lies in order: a number ("set"), or what `add`, `sub`, `mul` or `div`
+        makes of the element and the number."""
+        part = buffer.handle.reshape(-1)[number : number + 1]
+        if name == "set":
+            part[0] = value
+        else:
+            with np.errstate(all="ignore"):
+                _CHANGES[name](part, part.dtype.type(value), out=part)
 
     def download(self, buffer: Buffer, spec: Spec) -> bytes:
         return special.stored(np, np.ascontiguousarray(buffer.handle), spec.dtype).tobytes()

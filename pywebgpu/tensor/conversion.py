@@ -217,8 +217,10 @@ class ConversionMethods(InplaceMethods):
     def item(self) -> Number:
         """The only element, as a Python number. Waits for the device."""
         self._check_single()
-        number: Number = numbers(self._bytes(), self.dtype)[0]
-        return number
+        number: Number | None = None
+        if self._path and self._storage.device.is_host:
+            number = import_module("pywebgpu.tensor.element_writes").read(self)
+        return numbers(self._bytes(), self.dtype)[0] if number is None else number
 
     async def item_async(self) -> Number:
         """As item, also where Python cannot wait: in a browser without JSPI, or in a callback of JavaScript."""

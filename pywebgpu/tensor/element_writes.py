@@ -1,5 +1,9 @@
-"""Numbers that Python writes one by one, as in `x[i, j] = 1.0`: kept on the host until the value is read, and then
-written at once. A node for each would take a hundred times as long."""
+"""Numbers that Python reads and writes one by one, as in `x[i, j] = 1.0` and `x[i] += 1`. A node for each would take a
+hundred times as long.
+
+Where the value lies in an array of device cpu which nobody else needs, they go there. Others wait on the host until the
+value is read, and are then written at once.
+"""
 
 from math import prod
 from typing import Any
@@ -11,7 +15,7 @@ from pywebgpu.dtypes import Kind
 from pywebgpu.ir.graph import Node, host, used
 from pywebgpu.ir.walk import overwrite
 from pywebgpu.ops import indexing as ops
-from pywebgpu.runtime import executor
+from pywebgpu.runtime import executor, state
 from pywebgpu.runtime.storage import Storage
 from pywebgpu.step_capture.capture import capture_state
 from pywebgpu.support.numbers import HELD
@@ -69,19 +73,86 @@ def put(tensor: TensorBase, key: object, value: float) -> bool:
     low, high = HELD[dtype]
     if dtype not in _DTYPES or not low <= value <= high:
         return False
+    if _is_watched():
+        return False
     elements = storage.elements
     if elements is None:
-        is_watched = used.origins or used.inference or capture_state.capture is not None or history.kept is not None
-        if is_watched or node.requires or not storage.device.has_values:
+        if node.requires or not storage.device.has_values:
             return False
+        if (
+            node.buffer is not None
+            and hasattr(storage.device, "write_element")
+            and _write(storage, offset, "set", value)
+        ):
+            return True
         overwrite(node)
         elements = storage.elements = ElementWrites()
         storage.wait()
-    elif used.origins or used.inference or capture_state.capture is not None or history.kept is not None:
-        return False
     elements[offset] = value if dtype.kind is Kind.FLOAT else int(value)
     storage.count_write()
     if len(elements) >= MOST:
         storage.write_elements()
         executor.record(storage)
+    return True
+
+
+def change(tensor: TensorBase, name: str, value: float) -> bool:
+    """`add`, `sub`, `mul` or `div`, by a number and in place, of the only element that a view shows. Whether that was
+    possible here."""
+    storage, base = tensor._storage, tensor._base
+    if tensor._history is not None or tensor._uncounted or tensor._of_several is not None or _is_watched():
+        return False
+    if base is not None and (base._flag or base._selected is not None):
+        return False
+    if type(storage) is not Storage or storage.whole is not None:
+        return False
+    node = storage.node
+    shape, dtype = node.spec
+    low, high = HELD[dtype]
+    fits = type(value) is int and name != "div" if dtype.kind is not Kind.FLOAT else True
+    if node.requires or dtype not in _DTYPES or not fits or not low <= value <= high:
+        return False
+    number = view.element_number(shape, tensor._path)
+    if number is None:
+        return False
+    if node.buffer is None:
+        executor.submit(storage.device)
+    return _write(storage, number, name, value)
+
+
+def read(tensor: TensorBase) -> float | None:
+    """The only element that a view of an array of device cpu shows; None where it is read as any value is."""
+    storage = tensor._storage
+    if storage.whole is not None or not hasattr(storage.device, "element"):
+        return None
+    shape, dtype = storage.node.spec
+    number = view.element_number(shape, tensor._path) if dtype in _DTYPES else None
+    if number is None:
+        return None
+    element: float = storage.device.element(executor.force(storage).buffer, number)
+    return element
+
+
+def _is_watched() -> bool:
+    """Whether somebody is to hear of each write."""
+    return bool(used.origins or used.inference or capture_state.capture is not None or history.kept is not None)
+
+
+def _write(storage: Storage, number: int, name: str, value: float) -> bool:
+    """Writes to an element of an array of device cpu. False where work that waits reads it, or somebody else has it."""
+    device: Any = storage.device
+    with state.default.lock:
+        home = storage.home
+        if (
+            home is None
+            or storage._node.buffer is not home
+            or not home.may_be_written
+            or not device.lies_in_order(home)
+        ):
+            return False
+        for queue in state.default.queues.get(storage.device, ()):
+            if any(waiting() is not None for waiting in queue.storages.values()):
+                return False
+        storage.renew(home)  # An interrupt that follows finds it written, with what was there.
+        device.write_element(home, number, name, value)
     return True

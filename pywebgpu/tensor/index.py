@@ -50,6 +50,10 @@ class Subscripts(TensorBase):
             return
         if (type(key) is int or type(key) is slice) and self.ndim:
             steps = _of_first(key, self._spec_node().spec.shape)
+            if isinstance(value, TensorBase) and _is_there(self, steps, value):
+                value._settle()
+                value._check_writable()
+                return
             subscripts.write_view(self._views(steps) if steps else self, value)
             return
         subscripts.write(self, key, value)
@@ -63,6 +67,13 @@ class Subscripts(TensorBase):
         for read in (*indices, values):
             overlap.check_apart(self, read)
         return self._assign(self.index_put(indices, values, accumulate)._node)
+
+
+def _is_there(tensor: TensorBase, steps: Path, value: TensorBase) -> bool:
+    """Whether a value is what a subscript shows, as after `x[i] += y`, and neither has a history."""
+    if value._storage is not tensor._storage or tensor._history is not None or value._history is not None:
+        return False
+    return value._path == (*tensor._path, *steps)
 
 
 def _of_first(item: int | slice, shape: Shape) -> Path:

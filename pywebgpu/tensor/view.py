@@ -93,6 +93,13 @@ def _element(base: Node, path: Path, value: Node) -> Node | None:
         return None
     if value.spec != Spec(value.spec.shape, base.spec.dtype) or base.spec.dtype.part is not None:
         return None
+    number = element_number(shape, path)
+    return None if number is None else scattering.with_element(base, value, host(number, int32))
+
+
+def element_number(shape: Shape, path: Path) -> int | None:
+    """The number, in row-major order, of the element of a value of `shape` that `path` shows first; None where it looks
+    at elements otherwise than by their positions."""
     steps = []
     for op, attrs in path:
         if op not in (movement.slice_, movement.reshape, movement.permute, layout.laid_out):
@@ -101,16 +108,16 @@ def _element(base: Node, path: Path, value: Node) -> Node | None:
         steps.append((op, attrs, before, shape))
     offset = 0
     for op, attrs, before, after in reversed(steps):
-        if op in (movement.reshape, layout.laid_out):
+        if op is movement.reshape or op is layout.laid_out:
             continue
-        position = _position(offset, after)
+        position = _position(offset, after) if offset else [0] * len(after)
         if op is movement.permute:
             order = attrs["order"]
             position = [position[order.index(axis)] for axis in range(len(order))]
         else:
             position = [s + i * d for s, i, d in zip(attrs["starts"], position, attrs["steps"], strict=True)]
-        offset = sum(i * step for i, step in zip(position, strides(before), strict=True))
-    return scattering.with_element(base, value, host(offset, int32))
+        offset = sum([i * step for i, step in zip(position, strides(before), strict=True)])
+    return offset
 
 
 def _position(offset: int, shape: Shape) -> list[int]:

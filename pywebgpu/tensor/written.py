@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from importlib import import_module
+from math import prod
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from pywebgpu.ir.graph import thread_state
@@ -16,14 +18,20 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 S = TypeVar("S", bound=TensorBase)
+_CHANGES = frozenset(("add", "sub", "mul", "div"))
 _NUMBERS = (float, int, str, type(None))  # A free number of a captured step is told as what it stands for.
 
 
 def form(method: Callable[Concatenate[S, P], Tensor]) -> Callable[Concatenate[S, P], Tensor]:
     """The form in place of a method."""
 
+    name = method.__name__
+    is_change = name in _CHANGES
+
     @functools.wraps(method)
     def written(self: S, /, *args: P.args, **options: P.kwargs) -> Tensor:
+        if is_change and self._path and not options and _changed(self, name, args):
+            return self  # type: ignore[return-value]
         records = thread_state.grad
         learns = records and self._node.requires
         for arg in (*args, *options.values()) if options else args:
@@ -42,3 +50,13 @@ def form(method: Callable[Concatenate[S, P], Tensor]) -> Callable[Concatenate[S,
     written.__name__ = written.__qualname__ = f"{method.__name__}_"
     written.__doc__ = f"{method.__name__}, written into this tensor."
     return written
+
+
+def _changed(tensor: TensorBase, name: str, args: tuple[object, ...]) -> bool:
+    """Whether one element of device cpu was changed by a number, without a node."""
+    if not tensor._storage.device.is_host or len(args) != 1 or type(args[0]) not in (int, float):
+        return False
+    if prod(tensor._spec_node().spec.shape) != 1:
+        return False
+    changed: bool = import_module("pywebgpu.tensor.element_writes").change(tensor, name, args[0])
+    return changed
