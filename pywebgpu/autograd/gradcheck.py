@@ -130,6 +130,15 @@ def gradgradcheck(
     points = _tuple(inputs)
     outputs = _differentiable(func(*points))
     seeds = _seeds(outputs) if grad_outputs is None else _tuple(grad_outputs)
+    return gradcheck(
+        _gradient_of(func, points), (*points, *seeds), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception,
+        nondet_tol=nondet_tol, check_grad_dtypes=check_grad_dtypes, check_batched_grad=check_batched_grad,
+        check_forward_ad=check_fwd_over_rev, check_backward_ad=check_rev_over_rev, fast_mode=fast_mode, masked=masked,
+    )  # fmt: skip
+
+
+def _gradient_of(func: Function, points: tuple[Any, ...]) -> Function:
+    """The gradient of `func` by the points that want one, as a function of the points and of the outputs' gradients."""
     count = len(points)
     active = [index for index, x in enumerate(points) if isinstance(x, TensorBase) and x.requires_grad]
 
@@ -143,11 +152,7 @@ def gradgradcheck(
             grads = gradient.grad(outputs, wanted, arguments[count:], create_graph=True, allow_unused=True)
         return tuple(g for g in grads if g is not None)
 
-    return gradcheck(
-        first, (*points, *seeds), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception, nondet_tol=nondet_tol,
-        check_grad_dtypes=check_grad_dtypes, check_batched_grad=check_batched_grad,
-        check_forward_ad=check_fwd_over_rev, check_backward_ad=check_rev_over_rev, fast_mode=fast_mode, masked=masked,
-    )  # fmt: skip
+    return first
 
 
 # What is checked

@@ -32,10 +32,7 @@ class Shape:
     is_tied: bool = False
 
 
-def model(torch: ModuleType, shape: Shape) -> object:
-    """A module: character numbers (batch, block) -> scores (batch, block, vocabulary)."""
-    nn = torch.nn
-
+def _attention(nn: ModuleType, shape: Shape) -> type:
     class Attention(nn.Module):  # type: ignore[name-defined,misc] # Which class that is, is known at run time.
         def __init__(self) -> None:
             super().__init__()
@@ -49,10 +46,16 @@ def model(torch: ModuleType, shape: Shape) -> object:
             attended = nn.functional.scaled_dot_product_attention(query, key, value, is_causal=True)
             return self.out(attended.transpose(1, 2).reshape(batch, length, width))
 
+    return Attention
+
+
+def _block(nn: ModuleType, shape: Shape) -> type:
+    attention = _attention(nn, shape)
+
     class Block(nn.Module):  # type: ignore[name-defined,misc]
         def __init__(self) -> None:
             super().__init__()
-            self.attention_norm, self.attention = nn.LayerNorm(shape.width), Attention()
+            self.attention_norm, self.attention = nn.LayerNorm(shape.width), attention()
             self.network_norm = nn.LayerNorm(shape.width)
             self.wide, self.narrow = nn.Linear(shape.width, 4 * shape.width), nn.Linear(4 * shape.width, shape.width)
 
@@ -60,12 +63,20 @@ def model(torch: ModuleType, shape: Shape) -> object:
             x = x + self.attention(self.attention_norm(x))
             return x + self.narrow(nn.functional.gelu(self.wide(self.network_norm(x)), approximate="tanh"))
 
+    return Block
+
+
+def model(torch: ModuleType, shape: Shape) -> object:
+    """A module: character numbers (batch, block) -> scores (batch, block, vocabulary)."""
+    nn = torch.nn
+    block_class = _block(nn, shape)
+
     class Gpt(nn.Module):  # type: ignore[name-defined,misc]
         def __init__(self) -> None:
             super().__init__()
             self.character = nn.Embedding(shape.vocabulary, shape.width)
             self.position = nn.Embedding(shape.positions or shape.block, shape.width)
-            self.blocks = nn.ModuleList([Block() for _ in range(shape.layers)])
+            self.blocks = nn.ModuleList([block_class() for _ in range(shape.layers)])
             self.norm = nn.LayerNorm(shape.width)
             self.head = nn.Linear(shape.width, shape.vocabulary, bias=False)
             if shape.is_tied:

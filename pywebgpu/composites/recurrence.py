@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Array = NDArray[Any]
+    Factors = tuple[Array, Array, Sequence[Array]]
 
 STATES = {"RNN_TANH": 1, "RNN_RELU": 1, "LSTM": 2, "GRU": 1}
 
@@ -109,8 +110,7 @@ def _gradient_fallback(kind: str) -> Callable[..., tuple[Node, ...]]:
         before = _before(out, state[0], backwards)
         of_gates, of_hidden, through = _factors(kind, out, act, extra, before, state, backwards)
         count = recurrent.COUNT[kind]
-        back = pointwise.full(0.0, state[0].spec)
-        of_cell = back
+        back = of_cell = pointwise.full(0.0, state[0].spec)
         gates: list[Node] = [back] * length
         hidden: list[Node] = [back] * length
         for time in reversed(order):
@@ -120,9 +120,7 @@ def _gradient_fallback(kind: str) -> Callable[..., tuple[Node, ...]]:
                 grad_of_out, given_cell = (_masked(x, _at(present, time), keep=True) for x in (grad_of_out, given_cell))
             if kind == "LSTM":
                 given_cell = pointwise.add(given_cell, pointwise.mul(grad_of_out, _at(through[0], time)))
-                scales = [given_cell] * 3 + [grad_of_out]
-            else:
-                scales = [grad_of_out] * count
+            scales = [given_cell] * 3 + [grad_of_out] if kind == "LSTM" else [grad_of_out] * count
             scale = joining.cat(scales, -1)
             gates[time] = pointwise.mul(_at(of_gates, time), scale)
             hidden[time] = gates[time] if of_hidden is of_gates else pointwise.mul(_at(of_hidden, time), scale)
@@ -289,35 +287,21 @@ def _run_back(kind: str) -> Callable[..., tuple[Any, ...]]:
     ) -> tuple[Any, ...]:  # fmt: skip
         states, present = _split(kind, others)
         length, rows, size = out.shape
-        count = weight.shape[0] // size
         before = _earlier(xp, out, states[0], backwards)
-        of_gates, of_hidden, through = _scales(xp, kind, out, act, extra, before, states, backwards)
+        factors = _scales(xp, kind, out, act, extra, before, states, backwards)
         gates = xp.empty((length, rows, weight.shape[0]), out.dtype)
-        hidden = gates if of_hidden is of_gates else xp.empty_like(gates)
+        hidden = gates if factors[1] is factors[0] else xp.empty_like(gates)
         back = of_cell = xp.zeros((rows, size), out.dtype)
         for time in reversed(_order(length, backwards)):
             grad = grad_of_out = back + coming[time]
-            if kind == "LSTM":
-                of_cell = given_cell = of_cell + cells[time]
+            of_cell = given_cell = of_cell + cells[time] if kind == "LSTM" else of_cell
             if present is not None:
                 grad_of_out = grad * present[time]
                 given_cell = of_cell * present[time]
-            wide = gates[time].reshape(rows, count, size)
-            scales = of_gates[time].reshape(rows, count, size)
-            if kind == "LSTM":
-                given_cell = given_cell + grad_of_out * through[0][time]
-                xp.multiply(scales[:, :3], given_cell[:, None], wide[:, :3])
-                xp.multiply(scales[:, 3], grad_of_out, wide[:, 3])
-                passed = given_cell * through[1][time]
-            else:
-                xp.multiply(scales, grad_of_out[:, None], wide)
-                if hidden is not gates:
-                    inner = of_hidden[time].reshape(rows, count, size)
-                    xp.multiply(inner, grad_of_out[:, None], hidden[time].reshape(rows, count, size))
-                passed = of_cell
+            passed = _step_back(xp, kind, time, grad_of_out, given_cell, factors, (gates, hidden))
             back = xp.matmul(hidden[time], weight)
             if kind == "GRU":
-                back += grad_of_out * through[0][time]
+                back += grad_of_out * factors[2][0][time]
             if present is not None:
                 absent = ~present[time]
                 back += grad * absent
@@ -330,6 +314,25 @@ def _run_back(kind: str) -> Callable[..., tuple[Any, ...]]:
     return run
 
 
+def _step_back(
+    xp: ModuleType, kind: str, time: int, grad: Array, cell: Array, factors: Factors, results: tuple[Array, Array]
+) -> Array:
+    """Writes the gradients of a step's gates and of their hidden parts; what comes to the cell of the step before."""
+    (of_gates, of_hidden, through), (gates, hidden) = factors, results
+    parts = (len(grad), gates.shape[-1] // grad.shape[-1], grad.shape[-1])
+    of_step, scales = gates[time].reshape(parts), of_gates[time].reshape(parts)
+    if kind == "LSTM":
+        cell = cell + grad * through[0][time]
+        xp.multiply(scales[:, :3], cell[:, None], of_step[:, :3])
+        xp.multiply(scales[:, 3], grad, of_step[:, 3])
+        passed: Array = cell * through[1][time]
+        return passed
+    xp.multiply(scales, grad[:, None], of_step)
+    if hidden is not gates:
+        xp.multiply(of_hidden[time].reshape(parts), grad[:, None], hidden[time].reshape(parts))
+    return cell
+
+
 def _earlier(xp: ModuleType, out: Array, first: Array, backwards: bool) -> Array:
     states: Array = xp.concatenate([out[1:], first[None]] if backwards else [first[None], out[:-1]])
     return states
@@ -338,7 +341,7 @@ def _earlier(xp: ModuleType, out: Array, first: Array, backwards: bool) -> Array
 def _scales(
     xp: ModuleType, kind: str, out: Array, act: Array, extra: Array, before: Array, states: Sequence[Array],
     backwards: bool,
-) -> tuple[Array, Array, Sequence[Array]]:  # fmt: skip
+) -> Factors:  # fmt: skip
     """As `_factors`."""
     size = out.shape[-1]
     if kind == "LSTM":

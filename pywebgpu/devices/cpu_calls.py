@@ -186,12 +186,10 @@ def _calls(
 ) -> list[Call]:
     """The steps with their functions bound. constants: what needs no call; None: every step has one."""
     specs = [slot.spec for slot in program.slots]
-    if constants is None:
-        constants = {}
-    else:
+    if constants is not None:
         steps = _shortened(steps, specs, program.outputs, constants)
     owner, last, shown = _lifetimes(steps, len(specs))
-    kept = {owner[slot] for slot in program.outputs} | constants.keys()
+    kept = {owner[slot] for slot in program.outputs} | (constants or {}).keys()
     fresh: set[int] = set()  # Never an input: where a step fails, or is interrupted, all is computed again from them.
     inputs = _overwritable(program, steps, specs)  # These keep what stood there until the run is over.
     calls: list[Call] = []

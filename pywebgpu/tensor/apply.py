@@ -75,14 +75,14 @@ def apply(function: Callable[..., object], *args: object, **kwargs: object) -> o
             if not hasattr(node, "function"):  # Else the function knows it better.
                 node.function = function.__name__
         return new
-    if isinstance(result, tuple | list):
-        parts = [make(item, device) if isinstance(item, Node) else item for item in result]
-        if is_permuted:
-            memory_format.of_call(function, parts, tensors)
-        if parts and isinstance(parts[0], TensorBase) and function.__class__ is FunctionType:
-            called(parts[0], function.__name__)
-        return tuple(parts)
-    return result
+    if not isinstance(result, tuple | list):
+        return result
+    parts = [make(item, device) if isinstance(item, Node) else item for item in result]
+    if is_permuted:
+        memory_format.of_call(function, parts, tensors)
+    if parts and isinstance(parts[0], TensorBase) and function.__class__ is FunctionType:
+        called(parts[0], function.__name__)
+    return tuple(parts)
 
 
 def _without_tensors(function: Callable[..., object], nodes: list[object], options: dict[str, object]) -> object:

@@ -107,7 +107,7 @@ class MultiheadAttention(Module):
         self._check(query, key, value, key_padding_mask, attn_mask)
         q, k, v = self._projected(query, key, value, batched=batched)  # (n, l, embed_dim)
         mask = self._mask(query, key_padding_mask, attn_mask, causal=is_causal and not need_weights)
-        n, length = q.shape[:2]
+        n = q.shape[0]
         k, v = (x if static is None else self._given(static, n) for x, static in zip((k, v), self._static, strict=True))
         extra = (self.bias_k is not None) + self.add_zero_attn
         if extra:
@@ -124,14 +124,17 @@ class MultiheadAttention(Module):
         else:
             causal = is_causal and mask is None and not extra
             out = functional.scaled_dot_product_attention(q, k, v, mask, drop, causal)
-        if self.batch_first or not batched:
-            out = out.transpose(1, 2).reshape(n, length, self.embed_dim)
-        else:
-            out = out.permute(2, 0, 1, 3).reshape(length, n, self.embed_dim)
-        out = self.out_proj(out)
+        out = self.out_proj(self._joined(out, batch_first=self.batch_first or not batched))
         if not batched:
             return out.squeeze(0), None if weights is None else weights.squeeze(0)
         return out, weights
+
+    def _joined(self, out: Tensor, *, batch_first: bool) -> Tensor:
+        """What the heads (n, heads, l, head_dim) found, side by side: (n, l, embed_dim) or (l, n, embed_dim)."""
+        n, _, length, _ = out.shape
+        if batch_first:
+            return out.transpose(1, 2).reshape(n, length, self.embed_dim)
+        return out.permute(2, 0, 1, 3).reshape(length, n, self.embed_dim)
 
     def _weights(self, q: Tensor, k: Tensor, mask: Tensor | None, drop: float) -> Tensor:
         """What each query takes of each key. (n, heads, l, s)"""

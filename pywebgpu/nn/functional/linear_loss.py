@@ -102,13 +102,20 @@ def linear_cross_entropy(
             )  # fmt: skip
         if not is_plain or reduction != "none":
             _warnings.warn(_UNUSED, stacklevel=2)
-    if extra:
-        linear_weight = linear_weight.reshape(classes * _prod(extra), features)
-        linear_bias = None if linear_bias is None else linear_bias.reshape(classes * _prod(extra))
-    scores = _rows.linear(input, linear_weight, linear_bias).reshape(*batch, classes, *extra)
+    scores = _scores(input, linear_weight, linear_bias)
     return _loss.cross_entropy(
         scores, target, weight, ignore_index=ignored, reduction=reduction, label_smoothing=label_smoothing
     )
+
+
+def _scores(input: _T, linear_weight: _T, linear_bias: _T | None) -> _T:
+    """(..., c, d1, ...)"""
+    *shape, features = linear_weight.shape
+    if len(shape) > 1:
+        linear_weight = linear_weight.reshape(_prod(shape), features)
+        linear_bias = None if linear_bias is None else linear_bias.reshape(_prod(shape))
+    scores: _T = _rows.linear(input, linear_weight, linear_bias).reshape(*input.shape[:-1], *shape)
+    return scores
 
 
 def _check(input: _T, linear_weight: _T, linear_bias: _T | None) -> None:

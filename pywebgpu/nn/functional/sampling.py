@@ -160,16 +160,7 @@ def _unpool(rank: int) -> _Callable[..., _T]:
         output_size: _Sequence[int] | None = None,
     ) -> _T:
         """Zeros, with each maximum where max_pool found it."""
-        name = f"max_unpool{rank}d"
-        if input.dim() not in (rank + 1, rank + 2):
-            raise RuntimeError(
-                f"Input to {name} should be a {rank + 1}d or {rank + 2}d Tensor, but got a tensor with {input.dim()} "
-                f"dimensions."
-            )
-        if 0 in input.shape[1:]:
-            raise RuntimeError(
-                f"{name}(): Expected input to have non-zero size for non-batch dimensions, but got {list(input.shape)}"
-            )
+        _check_unpooled(f"max_unpool{rank}d", input, rank)
         kernel, pad, step = (
             list(_convolution.sizes("max_unpool", argument, rank))
             for argument in (kernel_size, padding, kernel_size if stride is None else stride)
@@ -193,6 +184,18 @@ def _unpool(rank: int) -> _Callable[..., _T]:
 
     max_unpool.__name__ = max_unpool.__qualname__ = f"max_unpool{rank}d"
     return max_unpool
+
+
+def _check_unpooled(name: str, input: _T, rank: int) -> None:
+    if input.dim() not in (rank + 1, rank + 2):
+        raise RuntimeError(
+            f"Input to {name} should be a {rank + 1}d or {rank + 2}d Tensor, but got a tensor with {input.dim()} "
+            f"dimensions."
+        )
+    if 0 in input.shape[1:]:
+        raise RuntimeError(
+            f"{name}(): Expected input to have non-zero size for non-batch dimensions, but got {list(input.shape)}"
+        )
 
 
 def _unpooled_size(size: list[int], default: list[int], step: list[int]) -> list[int]:

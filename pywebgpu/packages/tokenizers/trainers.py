@@ -131,15 +131,24 @@ def _joined(trainer: Any, counts: Counter[str]) -> tuple[dict[str, int], list[tu
     return vocab, _merged(trainer, words, list(counts.values()), number, names, prefix)
 
 
-def _merged(
-    trainer: Any, words: list[list[int]], counts: list[int], number: Any, names: list[str], prefix: str
-) -> list[tuple[str, str]]:
-    totals: Counter[tuple[int, int]] = Counter()
-    holders: dict[tuple[int, int], set[int]] = defaultdict(set)
+Pair = tuple[int, int]
+
+
+def _pairs(words: list[list[int]], counts: list[int]) -> tuple[Counter[Pair], dict[Pair, set[int]]]:
+    """How often neighbours stand in the text, and in which words."""
+    totals: Counter[Pair] = Counter()
+    holders: dict[Pair, set[int]] = defaultdict(set)
     for index, word in enumerate(words):
         for pair in pairwise(word):
             totals[pair] += counts[index]
             holders[pair].add(index)
+    return totals, holders
+
+
+def _merged(
+    trainer: Any, words: list[list[int]], counts: list[int], number: Any, names: list[str], prefix: str
+) -> list[tuple[str, str]]:
+    totals, holders = _pairs(words, counts)
     queue = [(-total, pair) for pair, total in totals.items()]
     heapq.heapify(queue)
     merges: list[tuple[str, str]] = []
@@ -158,7 +167,7 @@ def _merged(
             continue
         merges.append((first, second))
         new = number(token)
-        changed: set[tuple[int, int]] = set()
+        changed: set[Pair] = set()
         for index in holders.pop(pair):
             before = Counter(pairwise(words[index]))
             words[index] = _replaced(words[index], pair, new)
