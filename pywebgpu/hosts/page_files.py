@@ -83,6 +83,7 @@ LATER = (
     "composites/matrix.py",
     "composites/other_losses.py",
     "composites/pooling.py",
+    "composites/quantized.py",
     "composites/quasi_newton.py",
     "composites/rare_activations.py",
     "composites/recurrence.py",

@@ -50,11 +50,16 @@ class Chat:
         system: str | None = None,
         length: int = 2048,
         sampling: Sampling | None = None,
+        quantized: bool | None = None,
     ) -> Chat:
-        """A conversation with the model of a GGUF file. Raises as `Llama.from_file` and `Tokenizer.from_file`."""
+        """A conversation with the model of a GGUF file. quantized: see `Llama.from_file`.
+
+        Raises: as `Llama.from_file` and `Tokenizer.from_file`.
+        """
         file = gguf.File(path)
         tokenizer = Tokenizer.from_file(file)
-        return cls(Llama.from_file(file, device), tokenizer, system=system, length=length, sampling=sampling)
+        model = Llama.from_file(file, device, quantized=quantized)
+        return cls(model, tokenizer, system=system, length=length, sampling=sampling)
 
     @property
     def tokens(self) -> int:

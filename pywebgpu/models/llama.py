@@ -16,8 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pywebgpu import devices, dtypes
+from pywebgpu.composites.quantized import FORMATS
 from pywebgpu.io import gguf, safetensors
 from pywebgpu.models.cache import Cache
+from pywebgpu.models.quantized import Planes, quantized_layer
 from pywebgpu.nn import functional as F
 from pywebgpu.nn.container import ModuleList
 from pywebgpu.nn.embedding import Embedding
@@ -191,33 +193,49 @@ class Llama(Module):
 
     def new_cache(self, length: int, batch: int = 1) -> Cache:
         """An empty cache with room for `length` tokens of each of `batch` sequences."""
-        config, weight = self.config, self.model.embed_tokens.weight
+        config, weight = self.config, self.model.norm.weight
+        assert isinstance(weight, Tensor)
         shape = (batch, config.num_key_value_heads, length, config.head_dim)
         return Cache(config.num_hidden_layers, shape, dtype=weight.dtype, device=weight.device)
 
     @classmethod
-    def from_file(cls, source: str | os.PathLike[str] | gguf.File, device: DeviceLike = None) -> Llama:
+    def from_file(
+        cls, source: str | os.PathLike[str] | gguf.File, device: DeviceLike = None, *, quantized: bool | None = None
+    ) -> Llama:
         """A model with its weights, from a GGUF file, or from a folder of `config.json` and safetensors.
+
+        quantized: whether quantised weights of a GGUF file stay so (see `models/quantized.py`), else they become
+        float32. None: on a GPU, where reading them is what takes time, and not on device cpu, which decodes slowly.
 
         Raises: GGUFError or SafetensorError for a damaged file; ValueError for another architecture, or weights that
         are missing or of other shapes.
         """
         if not isinstance(source, gguf.File) and os.path.isdir(source):
-            config, weights = read_folder(Path(source), device)
-        else:
-            file = source if isinstance(source, gguf.File) else gguf.File(source)
-            config, weights = read_gguf(file, device)
-        return cls.with_weights(config, weights)
+            if quantized:
+                raise ValueError(f"{os.fspath(source)}: its weights are not quantised; quantize(model, ...) does it")
+            return cls.with_weights(*read_folder(Path(source), device))
+        file = source if isinstance(source, gguf.File) else gguf.File(source)
+        stays = not devices.open_device(device).is_host if quantized is None else quantized
+        return cls.with_weights(*read_gguf(file, device, quantized=stays))
 
     @classmethod
-    def with_weights(cls, config: LlamaConfig, weights: dict[str, Tensor]) -> Llama:
+    def with_weights(cls, config: LlamaConfig, weights: Mapping[str, Tensor | Planes]) -> Llama:
         """A model of these weights, which are taken as they are."""
         with devices.device("meta"):  # The weights are there already.
             model = cls(config)
+        weights = dict(weights)
         if config.tie_word_embeddings:
             weights.setdefault("lm_head.weight", weights["model.embed_tokens.weight"])
-        model.load_state_dict(weights, assign=True)
-        if config.tie_word_embeddings:
+        state: dict[str, Tensor] = {}
+        for name, weight in weights.items():
+            if isinstance(weight, Planes):
+                path = name.removesuffix(".weight")
+                model.set_submodule(path, quantized_layer(model.get_submodule(path), weight))
+                state |= {f"{path}.{plane}": tensor for plane, tensor in weight.tensors.items()}
+            else:
+                state[name] = weight
+        model.load_state_dict(state, assign=True)
+        if config.tie_word_embeddings and isinstance(model.lm_head, Linear):
             model.lm_head.weight = model.model.embed_tokens.weight
         return model.eval()
 
@@ -286,22 +304,27 @@ OUTSIDE = {"token_embd": "model.embed_tokens", "output_norm": "model.norm", "out
 LAYER = re.compile(r"blk\.(\d+)\.(\w+)\.(weight|bias)")
 
 
-def read_gguf(file: gguf.File, device: DeviceLike = None) -> tuple[LlamaConfig, dict[str, Tensor]]:
-    """The sizes and the weights of a GGUF file, dequantised, by the names of a state dict. Raises as `from_file`."""
+def read_gguf(
+    file: gguf.File, device: DeviceLike = None, *, quantized: bool = False
+) -> tuple[LlamaConfig, dict[str, Tensor | Planes]]:
+    """The sizes and the weights of a GGUF file by the names of a state dict: dequantised, or as they are where a layer
+    can have them so. Raises as `from_file`."""
     architecture = file.metadata.get("general.architecture")
     if architecture not in ARCHITECTURES:
         raise ValueError(f"{file.name}its architecture is {architecture!r}; known are {', '.join(ARCHITECTURES)}")
     config = config_of_gguf(file, architecture)
-    weights = {}
-    for name in file.entries:
+    weights: dict[str, Tensor | Planes] = {}
+    for name, entry in file.entries.items():
         own = name_of_gguf(name)
         if own is None:
             if name == "rope_freqs.weight":  # What rope_scaling says too.
                 continue
             raise ValueError(f"{file.name}the tensor {name!r} is none of this architecture")
-        weights[own] = file.tensor(name, device)
+        stays = quantized and entry.format.name in FORMATS and len(entry.shape) == 2
+        weight = file.raw(name, "cpu") if stays else file.tensor(name, device)
         if architecture == "llama" and own.endswith(("q_proj.weight", "k_proj.weight")):
-            weights[own] = _halves_of_pairs(weights[own], config.head_dim)
+            weight = _halves_of_pairs(weight, config.head_dim)
+        weights[own] = Planes.of_blocks(weight, entry.format.name).to(device) if stays else weight
     return config, weights
 
 
