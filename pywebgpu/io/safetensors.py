@@ -97,6 +97,19 @@ def load_file(filename: Path, device: DeviceLike = None) -> dict[str, tensor.Ten
             raise SafetensorError(f"{os.fspath(filename)}: {error}") from None
 
 
+def load_folder(folder: Path, device: DeviceLike = None) -> dict[str, tensor.Tensor]:
+    """The tensors of a folder's model.safetensors, or of the shards that its index names. Raises as `load_file`."""
+    index = os.path.join(folder, "model.safetensors.index.json")
+    shards = {"model.safetensors"}
+    if os.path.exists(index):
+        with open(index, encoding="utf-8") as file:
+            shards = set(json.load(file)["weight_map"].values())
+    tensors: dict[str, tensor.Tensor] = {}
+    for shard in sorted(shards):
+        tensors.update(load_file(os.path.join(folder, shard), device))
+    return tensors
+
+
 def save(tensors: Mapping[str, tensor.Tensor], metadata: Mapping[str, str] | None = None) -> bytes:
     """The bytes of a file that holds the tensors."""
     file = io.BytesIO()

@@ -405,11 +405,4 @@ def read_folder(folder: Path, device: DeviceLike = None) -> tuple[LlamaConfig, d
         qk_norm=architecture == "qwen3",
         sliding_window=facts.get("sliding_window") if facts.get("use_sliding_window", True) else None,
     )
-    weights: dict[str, Tensor] = {}
-    index = folder / "model.safetensors.index.json"
-    shards = ["model.safetensors"]
-    if index.exists():
-        shards = sorted(set(json.loads(index.read_text("utf-8"))["weight_map"].values()))
-    for shard in shards:
-        weights.update(safetensors.load_file(folder / shard, device))
-    return config, weights
+    return config, safetensors.load_folder(folder, device)
