@@ -99,6 +99,8 @@ def gradients(
     order, ends = _history(roots, asked, inside=inside)
     results: dict[Node, Node] = {}
     several = _Several(order)
+    if not composite_gradient.walks:
+        composite_gradient.walks.number += 1
     composite_gradient.walks.append(order)
     try:
         with grad_mode.set_grad_enabled(create_graph):

@@ -51,7 +51,16 @@ def formulas(op: Composite, gradients: Walk) -> tuple[tuple[int, Rule, tuple[int
     return tuple(rules)
 
 
-walks: list[Sequence[Node]] = []  # the nodes of each walk of gradients that is on its way, in any thread
+class Walks(list[Sequence[Node]]):
+    """The nodes of each walk of gradients that is on its way, in any thread.
+
+    number: of those that were no part of another.
+    """
+
+    number = -1
+
+
+walks = Walks()
 
 
 def decompose(order: Sequence[Node], gradients: Walk) -> bool:

@@ -41,14 +41,24 @@ class _Switch:
 
         @functools.wraps(function)
         def steps(*args: Any, **kwargs: Any) -> Generator[Any, Any, object]:
-            inner, sent = function(*args, **kwargs), None
+            inner = function(*args, **kwargs)
+            resume: Callable[[], Any] = functools.partial(inner.send, None)
             while True:
                 with self._again():  # Around each step: the caller's code between two of them has its own mode.
                     try:
-                        value = inner.send(sent)
+                        value = resume()
                     except StopIteration as stop:
                         return stop.value
-                sent = yield value
+                try:
+                    sent = yield value
+                except GeneratorExit:
+                    with self._again():
+                        inner.close()
+                    raise
+                except BaseException as error:
+                    resume = functools.partial(inner.throw, error)
+                else:
+                    resume = functools.partial(inner.send, sent)
 
         code = getattr(function, "__code__", None)
         if code is not None and code.co_flags & GENERATOR:

@@ -13,6 +13,7 @@ from pywebgpu.autodiff import grad_mode
 from pywebgpu.autograd import products
 from pywebgpu.ir import walk
 from pywebgpu.ops import movement
+from pywebgpu.tensor import history
 
 if TYPE_CHECKING:
     from pywebgpu.tensor.tensor import Tensor
@@ -40,6 +41,7 @@ def enter_dual_level() -> int:
     if _levels.entered:
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
     _levels.entered.append([])
+    history.tangent_of = _tangent_of
     return len(_levels.entered) - 1
 
 
@@ -98,6 +100,11 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
         rows, doubles = products.forward([tensor], points)
         (tangent,) = products.gradients(rows, doubles, [tangent for _, tangent, _ in pairs])
     return UnpackedDualTensor(products.apart(tensor, points), products.apart(tangent, [*points, *doubles]))
+
+
+def _tangent_of(tensor: Any) -> Tensor | None:
+    """The tangent inside of a level, None outside."""
+    return unpack_dual(tensor).tangent if _levels.entered else None
 
 
 _set_fwd_grad_enabled = grad_mode.set_grad_enabled  # Tangents come of the history, which is recorded or not.

@@ -12,12 +12,13 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from pywebgpu.autodiff import backward, grad_mode
+from pywebgpu.autograd import products
 from pywebgpu.composites import arithmetic
 from pywebgpu.dtypes import Kind
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Custom, Node, thread_state, used
 from pywebgpu.ops import movement, pointwise, reduction
-from pywebgpu.tensor import history
+from pywebgpu.tensor import grad_fn, history
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.grad_accumulator import FunctionHooks
 from pywebgpu.tensor.tensor import Tensor
@@ -32,12 +33,14 @@ class FunctionCtx:
     """What forward leaves for backward; users may set any attribute."""
 
     needs_input_grad: tuple[bool, ...] = ()
+    _in_forward = False  # while jvp runs
 
     def __init__(self) -> None:
         self._saved: list[_Saved | None] = []
         self._fixed: list[Tensor] = []
         self._dirty: list[Tensor] = []
-        self._materialize = True
+        self._for_forward: tuple[Tensor | None, ...] = ()
+        self._materialize = self._materialize_non_diff_grads = True
         self._released = False
         self._again: Callable[[int, Node], Node] | None = None  # makes an output's node that nobody else kept
 
@@ -49,11 +52,17 @@ class FunctionCtx:
         self._saved = [None if tensor is None else _Saved(tensor) for tensor in tensors]
 
     def save_for_forward(self, *tensors: Tensor | None) -> None:
-        """For forward-mode differentiation, which is not here; kept so that code which calls it runs."""
+        """Keeps tensors for `jvp`, to which `saved_tensors` gives them."""
+        for tensor in tensors:
+            if tensor is not None and not isinstance(tensor, TensorBase):
+                raise TypeError(f"save_for_forward can only save variables, but argument is of type {type(tensor)}")
+        self._for_forward = tensors
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
         """What save_for_backward kept. Raises RuntimeError when it was freed, or overwritten since."""
+        if self._in_forward:
+            return self._for_forward
         if self._released:
             raise RuntimeError(backward.TWICE)
         return tuple(None if saved is None else saved.tensor(self._again) for saved in self._saved)
@@ -106,12 +115,21 @@ class _Saved:
         return self.held
 
 
+class _BackwardClass:
+    """The class of `grad_fn` of what a Function made."""
+
+    def __get__(self, instance: object, owner: type) -> type:
+        return grad_fn.of_function(owner, f"{owner.__name__}Backward")
+
+
 class Function:
     """A differentiable function with a gradient of its own: subclass with static methods forward and backward.
 
     forward(ctx, *args), or forward(*args) with setup_context(ctx, inputs, output); backward(ctx, *grads) returns one
     gradient, or None, for each argument. Called as `MyFunction.apply(*args)`.
     """
+
+    _backward_cls = _BackwardClass()
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
@@ -123,7 +141,26 @@ class Function:
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
-        raise NotImplementedError("You must implement the backward function for your custom autograd.Function.")
+        raise NotImplementedError(
+            "You must implement either the backward or vjp method for your custom autograd.Function to use it with "
+            "backward mode AD."
+        )
+
+    vjp = backward
+
+    @staticmethod
+    def jvp(ctx: Any, *grad_inputs: Any) -> Any:
+        """The tangents of the outputs, from those of the inputs: for torch.autograd.forward_ad."""
+        raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise RuntimeError(
+            "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd "
+            "function with static forward method. (Example: https://pytorch.org/docs/stable/autograd.html"
+            "#torch.autograd.Function)"
+        )
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
@@ -147,6 +184,7 @@ class Function:
 
 
 _ops: weakref.WeakKeyDictionary[type, Custom] = weakref.WeakKeyDictionary()
+_tangents: Custom = Custom("ForwardMode")
 
 
 class _Call:
@@ -158,6 +196,7 @@ class _Call:
         self.specs = [None if node is None else node.spec for node in sources]
         self.sources = [node for node in sources if node is not None]
         self.output_specs: list[Any] = []
+        self.fixed: list[bool] = []  # outputs to which no gradient goes
         self.nodes: list[weakref.ref[Node]] = []  # of the outputs, which hold the call
         self.device: Any = None
         self.hooks: FunctionHooks | None = None
@@ -167,15 +206,17 @@ class _Call:
         op = _ops.setdefault(self.function, Custom(f"{self.function.__name__}Backward"))
         tensors: list[Any] = [result if isinstance(result, TensorBase) else None for result in results]
         if any(saved is not None and saved.held is not None and saved.held._inference for saved in self.ctx._saved):
-            raise RuntimeError(history.INFERENCE_SAVED)
+            raise history.refusal("saved")
         self.output_specs = [None if tensor is None else tensor._node.spec for tensor in tensors]
         finished: list[Any] = []
         for index, (result, tensor) in enumerate(zip(results, tensors, strict=True)):
+            self.fixed.append(tensor is None)
             if tensor is None:
                 finished.append(result)
                 continue
             self.device = tensor._storage.device
             fixed = tensor.dtype.kind is not Kind.FLOAT or any(tensor is t for t in self.ctx._fixed)
+            self.fixed[-1] = fixed
             if fixed:
                 finished.append(tensor)
                 continue
@@ -225,12 +266,15 @@ class _Call:
 
     def _backward(self, grads: Sequence[Node | None]) -> list[Node | None]:
         name = f"{self.function.__name__}Backward"
+        if products.forward_mode.on and self.function.jvp is not Function.jvp:
+            return self._transposed(grads)
         grads_of_outputs = []
-        for grad, spec in zip(grads, self.output_specs, strict=True):
-            if grad is None and spec is not None and self.ctx._materialize:
+        for grad, spec, fixed in zip(grads, self.output_specs, self.fixed, strict=True):
+            is_filled = self.ctx._materialize and (not fixed or self.ctx._materialize_non_diff_grads)
+            if grad is None and spec is not None and is_filled:
                 grad = pointwise.full(0, spec)
             grads_of_outputs.append(None if grad is None else Tensor._new(grad, self.device))
-        returned = self.function.backward(self.ctx, *grads_of_outputs)
+        returned = self._formula()(self.ctx, *grads_of_outputs)
         parts = list(returned) if isinstance(returned, tuple | list) else [returned]
         count = len(self.specs)
         if len(parts) < count or any(part is not None for part in parts[count:]):
@@ -244,6 +288,32 @@ class _Call:
                     f"corresponding forward input was not a Variable"
                 )
         return [self._fitted(parts[index], index, name) for index in self.positions]
+
+    def _formula(self) -> Callable[..., Any]:
+        """backward, or vjp, which is its other name."""
+        function = self.function
+        if function.vjp is Function.vjp:
+            return function.backward
+        if function.backward is not Function.backward:
+            raise RuntimeError(
+                "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only "
+                "implement one of them."
+            )
+        return function.vjp
+
+    def _transposed(self, grads: Sequence[Node | None]) -> list[Node | None]:
+        """For forward mode, which is the gradient of a gradient: nodes that stand for the gradients of the inputs, and
+        whose own gradient, from tangents of the inputs to those of the outputs, is what jvp computes."""
+        call = _Tangents(self, [index for index, grad in enumerate(grads) if grad is not None])
+        sources = [grad for grad in grads if grad is not None]
+        parts: list[Node | None] = []
+        for index in self.positions:
+            spec = self.specs[index]
+            is_float = spec is not None and spec.dtype.kind is Kind.FLOAT
+            count = len(self.specs)
+            zero = pointwise.full(0, spec) if spec is not None and is_float else None
+            parts.append(None if zero is None else _tangents(zero, *sources, call=call, index=index, outputs=count))
+        return parts
 
     def _fitted(self, part: object, index: int, name: str) -> Node | None:
         spec = self.specs[index]
@@ -265,6 +335,43 @@ class _Call:
         axes = tuple(a for a, (m, n) in enumerate(zip(padded, have, strict=True)) if m != n)
         folded = reduction.sum_(node, axes=axes) if axes else node
         return arithmetic.broadcast_to(movement.reshape(folded, shape=spec.shape), spec.shape)
+
+
+class _Tangents:
+    """jvp of one call, as the gradient of what stands for the gradients of its inputs."""
+
+    def __init__(self, call: _Call, outputs: Sequence[int]) -> None:
+        self.call, self.outputs = call, outputs
+
+    def backward(self, grads: Sequence[Node | None]) -> list[Node | None]:
+        call, ctx = self.call, self.call.ctx
+        tangents = []
+        for grad, spec in zip(grads, call.specs, strict=True):
+            if grad is None and spec is not None and ctx._materialize and spec.dtype.kind is Kind.FLOAT:
+                grad = pointwise.full(0, spec)
+            tangents.append(None if grad is None else Tensor._new(grad, call.device))
+        ctx._in_forward = True
+        try:
+            with grad_mode.enable_grad():
+                returned = call.function.jvp(ctx, *tangents)
+        finally:
+            ctx._in_forward = False
+        parts = list(returned) if isinstance(returned, tuple | list) else [returned]
+        if len(parts) != len(call.output_specs):
+            raise RuntimeError(
+                f"{call.function.__name__}'s jvp returned an incorrect number of tangents (expected "
+                f"{len(call.output_specs)}, got {len(parts)})"
+            )
+        for index, (part, fixed) in enumerate(zip(parts, call.fixed, strict=True)):
+            if fixed and part is not None:
+                raise RuntimeError(
+                    f"jvp is expected to return None for output {index}, which has no gradient. You should return None "
+                    f"at that position instead"
+                )
+        return [None if parts[index] is None else parts[index]._node for index in self.outputs]
+
+    def release(self) -> bool:
+        return True
 
 
 class InplaceFunction(Function):

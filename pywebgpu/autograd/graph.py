@@ -244,6 +244,8 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
 def increment_version(tensor: Tensor | Sequence[Tensor]) -> None:
     """Counts a write, so that formulas that need the value before refuse."""
     for written in (tensor,) if isinstance(tensor, TensorBase) else tensor:
+        if written._inference:  # Nothing counts its writes.
+            continue
         with grad_mode.no_grad():
             written._assign(pointwise.copy(written._node))
 

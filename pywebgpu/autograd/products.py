@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -49,10 +50,23 @@ def gradients(outputs: Sequence[Tensor], inputs: Sequence[Tensor], seeds: Sequen
     return [zero if part is None else part for zero, part in zip(zeros, grads, strict=True)]
 
 
+class _ForwardMode(threading.local):
+    """Whether rows are computed for tangents: functions that users wrote are then asked for theirs."""
+
+    on = False
+
+
+forward_mode = _ForwardMode()
+
+
 def forward(outputs: Sequence[Tensor], points: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
     """Rows, and what they are linear in: the gradient of rows to that, times tangents, is the jacobian's product."""
     doubles = [_filled(output, 0.0).requires_grad_() for output in outputs]
-    return gradients(outputs, points, doubles), doubles
+    outer, forward_mode.on = forward_mode.on, True
+    try:
+        return gradients(outputs, points, doubles), doubles
+    finally:
+        forward_mode.on = outer
 
 
 def _filled(like: Tensor, value: float) -> Tensor:

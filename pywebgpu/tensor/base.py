@@ -111,13 +111,18 @@ class TensorBase:
         tensor._cached, tensor._history = (self._storage.version, node), self._history
         tensor._accumulator, tensor._flag, tensor._grad = None, False, None
         if used.inference and self._inference:
-            tensor._inference = True
+            tensor._inference, tensor._history, tensor._cached = True, history.of_inference, None
+            if tensor._base._selected is None:
+                tensor._base = None
+            return tensor
         if self._of_several is not None:
             tensor._of_several = self._storage.counted
         if self._uncounted:
             tensor._uncounted = True
         if (own.requires or self._flag) and not thread_state.grad:
-            tensor._history, tensor._cached = History(tensor._path, unrecorded=True), None
+            mode = "inference" if thread_state.inference else "no_grad"
+            tensor._history = History(tensor._path, unrecorded=mode, version=self._storage.counted)
+            tensor._cached = None
         return tensor
 
     # The node
@@ -135,6 +140,8 @@ class TensorBase:
             if not self._path:
                 return storage.node
         elif self._flag:
+            if used.inference and self._inference and thread_state.grad:
+                history.read_outside.append(own.node(storage))
             return own.node(storage) if thread_state.grad else self._raw()
         elif own is history.of_inference and thread_state.grad:
             return self._read_outside()
@@ -150,7 +157,7 @@ class TensorBase:
         refused = self._of_several not in (None, storage.counted) and node.requires
         if thread_state.grad or not node.requires:
             if refused:
-                raise RuntimeError(view.OF_SEVERAL.format("its base or another view of its base has been"))
+                raise history.refusal("several", history.OTHER)
             node = view.through(node, path)
         else:
             with grad_mode.keeping_history():  # It is kept for later, when a gradient may be asked for.
@@ -228,11 +235,17 @@ class TensorBase:
             return self._storage.node.requires
         if self._flag or self._node.requires or base is None:
             return self._flag or self._node.requires
-        return base._flag if own is None else own.unrecorded and base.requires_grad  # A view is asked as its base is.
+        return (
+            base._flag if own is None else bool(own.unrecorded) and base.requires_grad
+        )  # A view is asked as its base is.
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
         self.requires_grad_(value)
+
+    @requires_grad.deleter
+    def requires_grad(self) -> None:
+        raise RuntimeError("requires_grad must be a bool")
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
         """Marks a leaf. Raises RuntimeError for an integer tensor, or for turning off a tensor with history."""
@@ -286,7 +299,13 @@ class TensorBase:
 
     @property
     def grad_fn(self) -> GradFn | None:
-        """The function that made this tensor, or None for a leaf. For looking at, as in torch."""
+        """The function that made this tensor, or None for a leaf. For looking at, as in torch.
+
+        Raises RuntimeError for a view that was taken without gradients, of what was written since.
+        """
+        own = self._history
+        if own is not None and own.unrecorded and own.version != self._storage.counted and self.requires_grad:
+            raise history.refusal(own.unrecorded, history.OTHER)
         return None if self.is_leaf else import_module("pywebgpu.tensor.grad_fn").of(self._node, self._wrap())
 
     def _traits(self) -> Traits:
@@ -344,10 +363,17 @@ class TensorBase:
             self._history.keep(now, self._storage)
         capture_state.changes += 1
 
+    @data.deleter
+    def data(self) -> None:
+        raise RuntimeError("Deleting tensor data is not allowed. Delete tensor instead!")
+
     def _show(self, view: TensorBase) -> Self:
         """Is what `view`, of the same storage, is from now on: for changes of shape in place."""
         if ever.captured and capture_state.capture is not None:
             capture_state.capture.see(self)
+        if used.inference and self._inference and not thread_state.inference:
+            raise history.refusal("written")
+        self._storage.counted += 1
         own = self._history
         self._path, self._cached = shorter(view._path, 0 if own is None or self._flag else len(own.path)), None
         if self._flag or (own is not None and self._path[: len(own.path)] != own.path):
@@ -409,27 +435,27 @@ class TensorBase:
 
     # Writing
 
-    def _check_writable(self, node: Node | None = None) -> None:
-        """Raises RuntimeError where autograd forbids a write in place: of `node`, or one that only moves."""
+    def _check_writable(self) -> None:
+        """Raises RuntimeError where autograd forbids a write in place, or one that only moves."""
         if not thread_state.grad:
             return
         own, base = self._history, self._base  # A base may have asked for gradients after the view was taken.
         if (base is not None and base._flag) if own is None else own.accumulator is not None:
             what = "a leaf Variable" if self._flag else "a view of a leaf Variable"
             raise RuntimeError(f"{what} that requires grad is being used in an in-place operation.")
-        if own is not None and own.unrecorded and node is not None:
-            raise RuntimeError(view.UNRECORDED)
+        if own is not None and own.unrecorded:
+            raise history.refusal(own.unrecorded)
 
     def _assign(self, node: Node) -> Self:
         """Gives this tensor, and so its storage, a new value. `node` has its shape and dtype."""
         own, storage = self._history, self._storage
         replaced = storage.node if self._uncounted else None
         if used.inference and self._inference and not thread_state.inference:
-            raise RuntimeError(history.INFERENCE_WRITTEN)
+            raise history.refusal("written")
         if own is not None or self._base is not None:
-            self._check_writable(node)
+            self._check_writable()
         if self._of_several is not None and thread_state.grad and (node.requires or self._node.requires):
-            raise RuntimeError(view.OF_SEVERAL.format("is being"))
+            raise history.refusal("several")
         if used.wide and thread_state.wide:
             wide.refuse(node, storage.device)
         if node.requires and not thread_state.grad:

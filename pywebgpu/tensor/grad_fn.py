@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
+from pywebgpu.autodiff import backward
 from pywebgpu.ir.graph import Composite, Custom, Node
 from pywebgpu.tensor import grad_fn_names as names
 from pywebgpu.tensor.grad_accumulator import FunctionHooks, GradAccumulator, Hook, RemovableHandle
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
     from pywebgpu.tensor.base import TensorBase
 
 Wrap = Callable[[Node], Any]
+_metadata: WeakKeyDictionary[Node, dict[Any, Any]] = WeakKeyDictionary()
+_of_functions: WeakKeyDictionary[type, type[GradFn]] = WeakKeyDictionary()
+_SAVED = ("_saved_self", "_saved_other", "_saved_result")
 PASSING = ("alias", "expand")  # PyTorch has no function there: a view of all of it, and broadcasting
 
 
@@ -25,6 +30,8 @@ def _reads(node: Node) -> tuple[Node, ...]:
     """What the function of PyTorch's reads, past the ops that it is made of."""
     if type(node.op) is Composite:
         return node.inputs
+    if type(node.op) is Custom:
+        return node.inputs[1:]  # The first one is the value.
     match names.pattern(node):
         case "softmax":
             return node.inputs[0].inputs[0].inputs[:1]
@@ -70,7 +77,8 @@ class GradFn:
 
     @property
     def metadata(self) -> dict[Any, Any]:
-        return {}
+        """What programs keep here, as long as the function is there."""
+        return _metadata.setdefault(self._node, {})
 
     @property
     def requires_grad(self) -> bool:
@@ -83,6 +91,23 @@ class GradFn:
     def register_prehook(self, hook: Hook) -> RemovableHandle:
         """hook(grad_outputs) before the gradients of the inputs are computed; what it returns replaces them."""
         return RemovableHandle(self._hooks().before, hook)
+
+    def __getattr__(self, name: str) -> Any:
+        """`_saved_self`, `_saved_other`, `_saved_result`: what its formulas read. Of a function that users wrote, what
+        its context has."""
+        node = names.value_of(self._node)
+        if name in _SAVED:
+            if node.freed:
+                raise RuntimeError(backward.TWICE)
+            values = (*_reads(node), *[None] * 2)[:2]
+            value = node if name == "_saved_result" else values[_SAVED.index(name)]
+            if value is not None and any(value is saved for saved in backward.saved_by(node)):
+                leaf = value.accumulator.tensor() if value.accumulator is not None else None
+                return self._wrap(value) if leaf is None or not leaf._flag else leaf
+        context = getattr(node.attrs["call"], "ctx", None) if type(node.op) is Custom and name[:2] != "__" else None
+        if context is not None and hasattr(context, name):
+            return getattr(context, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _hooks(self) -> FunctionHooks:
         """Those of the function: of one that users wrote they lie in its call, else where the gradient arrives."""
@@ -134,7 +159,12 @@ def of(node: Node, wrap: Wrap) -> GradFn | None:
     if not node.requires:
         return None
     node = _passed(node)
-    return AccumulateGrad(node, wrap) if _is_leaf(node) else _kind(names.name(node))(node, wrap)
+    if _is_leaf(node):
+        return AccumulateGrad(node, wrap)
+    title = names.name(node)
+    call = node.attrs["call"] if type(node.op) is Custom and title == node.op.name else None
+    kind = of_function(call.function, title) if call is not None and hasattr(call, "ctx") else _kind(title)
+    return kind(node, wrap)
 
 
 def _passed(node: Node) -> Node:
@@ -148,6 +178,11 @@ def _is_leaf(node: Node) -> bool:
     if node.accumulator is not None and (tensor := node.accumulator.tensor()) is not None and tensor._flag:
         return True
     return not node.inputs and not node.freed
+
+
+def of_function(function: type, title: str) -> type[GradFn]:
+    """The class of what stands for calls of a function that users wrote."""
+    return _of_functions.setdefault(function, _kind.__wrapped__(title))
 
 
 @lru_cache(512)

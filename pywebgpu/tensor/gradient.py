@@ -90,6 +90,8 @@ def grad(
             f"The differentiated Tensor at index {grads.index(None)} appears to not have been used in the graph. Set "
             "allow_unused=True if this is the desired behavior."
         )
+    if materialize_grads and any(end is not None for (_, end), x in zip(places, grads, strict=True) if x is None):
+        raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
     results = [_result(tensor, node, zeros=materialize_grads) for tensor, node in zip(wanted, grads, strict=True)]
     if shared:
         import_module("pywebgpu.runtime.fixed_memory").submit_readers()

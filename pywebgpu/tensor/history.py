@@ -6,7 +6,8 @@ gives x another one, and leaves its views as they are.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from pywebgpu.autodiff import backward, grad_mode
@@ -27,10 +28,11 @@ class History:
 
     path: from the storage to the tensor that it is the history of; views of it go on from there.
     accumulator: a leaf's that wants a gradient.  outer: the history to go back to when it wants none any more.
-    unrecorded: of a view that was taken outside of gradient mode.
+    unrecorded: of a view that was taken outside of gradient mode, in which ("no_grad", "inference"), and the version
+    of the storage then.
     """
 
-    __slots__ = ("_written", "accumulator", "cached", "outer", "path", "unrecorded")
+    __slots__ = ("_written", "accumulator", "cached", "outer", "path", "unrecorded", "version")
 
     def __init__(
         self,
@@ -38,9 +40,11 @@ class History:
         *,
         accumulator: GradAccumulator | None = None,
         outer: History | None = None,
-        unrecorded: bool = False,
+        unrecorded: str = "",
+        version: int = 0,
     ) -> None:
-        self.path, self.accumulator, self.outer, self.unrecorded = path, accumulator, outer, unrecorded
+        self.path, self.accumulator, self.outer = path, accumulator, outer
+        self.unrecorded, self.version = unrecorded, version
         self.cached: tuple[int, Node] | None = None  # node at a version of the storage
         self._written: tuple[int, Storage] | None = None  # what was written with a history, and the version it made
 
@@ -91,17 +95,15 @@ class InferenceHistory(History):
 
 
 of_inference = InferenceHistory(())
-INFERENCE_SAVED = (
-    "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
-    "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in "
-    "autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`."
-)
+OTHER = "its base or another view of its base has been"
 
 
-INFERENCE_WRITTEN = (
-    "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal "
-    "tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
-)
+def refusal(kind: str, writing: str = "is being") -> RuntimeError:
+    """An error of refused_writes.py."""
+    error: RuntimeError = import_module("pywebgpu.tensor.refused_writes").error(kind, writing)
+    return error
+
+
 read_outside: list[Node] = []  # values of inference tensors that were read since the last op, outside of that mode
 
 
@@ -112,10 +114,11 @@ def refuse_saved(node: Node) -> None:
     while stack:
         current = stack.pop()
         if any(id(walk.base(value)) in inference for value in backward.saved_by(current)):
-            raise RuntimeError(INFERENCE_SAVED)
+            raise refusal("saved")
         stack += [source for source in current.inputs if source.requires and not hasattr(source, "storage")]
 
 
+tangent_of: Callable[[TensorBase], TensorBase | None] | None = None  # of a tensor in forward mode, once that was used
 kept: list[Storage] | None = None  # what writes overwrite, while backward may go on to read it
 
 

@@ -76,7 +76,7 @@ class InplaceMethods(ContractionMethods):
         """The elements of `src`, which broadcasts, in this tensor's dtype and on its device."""
         if isinstance(src, TensorBase):
             if overlap.shows_same(self, src) and not self._changes_history(src):
-                self._check_writable(src._node)
+                self._check_writable()
                 return self
             overlap.check(self, src)
             if src._storage.device is not self._storage.device:

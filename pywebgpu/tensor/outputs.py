@@ -11,7 +11,7 @@ from pywebgpu import dtypes
 from pywebgpu.composites import arithmetic
 from pywebgpu.dtypes import DType
 from pywebgpu.ir.graph import thread_state
-from pywebgpu.tensor import overlap
+from pywebgpu.tensor import history, overlap
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.layout import strides_of
 
@@ -137,6 +137,10 @@ def into(out: Output, result: R, name: str, *, is_quiet: bool = False) -> R:
 
 
 def _check(out: Tensor, result: Tensor, name: str, part: str, *, is_alone: bool) -> None:
+    if history.tangent_of is not None and any(history.tangent_of(x) is not None for x in (out, result)):
+        raise RuntimeError(
+            f"Trying to use forward AD with {name}_out that does not support it because it is an out= function"
+        )
     if thread_state.grad and (out.requires_grad or result.requires_grad):
         raise RuntimeError(
             f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "

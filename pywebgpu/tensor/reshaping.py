@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 from pywebgpu import dtypes
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import ShapeError
+from pywebgpu.ir.graph import thread_state
 from pywebgpu.ops import pointwise
 from pywebgpu.step_capture.capture import capture_state
 from pywebgpu.support import shapes
@@ -195,7 +196,7 @@ class ReshapingMethods(ConversionMethods):
 
     def resize_(self, *sizes: Any, size: Sizes = ()) -> Self:
         """Another shape of the same memory, from where the tensor starts; where that ends, of new memory with zeros."""
-        if self.requires_grad:
+        if self.requires_grad and not thread_state.inference:
             raise RuntimeError("cannot resize variables that require grad")
         shape, storage_shape = as_tuple(sizes or (size,)), self._storage.node.spec.shape
         if shape == tuple(self.shape):

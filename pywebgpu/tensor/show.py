@@ -15,7 +15,7 @@ from pywebgpu.dtypes import DType
 from pywebgpu.errors import CannotWaitError
 from pywebgpu.ir.graph import Node
 from pywebgpu.step_capture.capture import share
-from pywebgpu.tensor import movement
+from pywebgpu.tensor import history, movement
 
 if TYPE_CHECKING:
     from pywebgpu.step_capture.free_number import Number
@@ -74,7 +74,10 @@ def text(tensor: Tensor, contents_text: str | None = None) -> str:
 
     contents_text: what a class of a program says in place of the elements.
     """
-    grad_fn = tensor.grad_fn  # Before the value is read: a layer's node is taken apart for that.
+    try:
+        grad_fn = type(tensor.grad_fn).__name__  # Before the value is read: a layer's node is taken apart for that.
+    except RuntimeError:  # A view that was taken without gradients, of what was written since.
+        grad_fn = "Invalid"
     prefix = "tensor(" if type(tensor).__name__ in _PLAIN else f"{type(tensor).__name__}("
     suffixes = [] if tensor.is_cpu else [f"device='{tensor.device}'"]
     if contents_text is not None:
@@ -99,10 +102,13 @@ def text(tensor: Tensor, contents_text: str | None = None) -> str:
             body = "<not read: await x.cpu_async()>"
             suffixes += [f"size={tuple(tensor.shape)}"]
             suffixes += [f"dtype={tensor.dtype}"] if tensor.dtype is dtypes.default() else []
-    if grad_fn is not None:
-        suffixes.append(f"grad_fn=<{type(grad_fn).__name__}>")
+    if grad_fn != "NoneType":
+        suffixes.append(f"grad_fn=<{grad_fn}>")
     elif tensor.requires_grad:
         suffixes.append("requires_grad=True")
+    tangent = None if history.tangent_of is None else history.tangent_of(tensor)
+    if tangent is not None:
+        suffixes.append(f"tangent={tangent}")
     shown = with_suffixes(prefix + body, suffixes)
     return f"Parameter({shown})" if getattr(tensor, "_is_param", False) else shown
 

@@ -20,15 +20,6 @@ TWICE = (
     "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
     "Please clone() the tensor before performing the operation."
 )
-UNRECORDED = (
-    "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Take the view in grad "
-    "mode, or write to it inside no_grad."
-)
-OF_SEVERAL = (
-    "Output of unbind, split or iteration is a view and {} modified inplace. This view is the output of a function "
-    "that returns multiple views. Such functions do not allow the output views to be modified inplace. You should "
-    "replace the inplace operation by an out-of-place one, or take the view by its index."
-)
 
 
 def through(node: Node, path: Path) -> Node:

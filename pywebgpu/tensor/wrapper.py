@@ -193,7 +193,7 @@ def _assign(self: Any, node: Node) -> Any:
         if reads is None:
             return _before["_assign"](self, node)
         device = reads
-    self._check_writable(node)
+    self._check_writable()
     value = computed(node, device)
     return self if value is self else self.copy_(value)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from contextlib import nullcontext
 from enum import Enum
@@ -9,9 +10,11 @@ from importlib import import_module
 from typing import Any
 
 from pywebgpu import devices, dtypes
+from pywebgpu.autodiff import composite_gradient, grad_mode
 from pywebgpu.sparse.invariants import check_sparse_tensor_invariants as _invariants
-from pywebgpu.tensor import dispatch
+from pywebgpu.tensor import dispatch, grad_fn
 from pywebgpu.tensor.dispatch import disabled as _disabled_torch_function_impl  # noqa: F401
+from pywebgpu.tensor.grad_fn import GradFn
 from pywebgpu.tensor.tensor import Tensor
 from pywebgpu.torch_api import absent as _absent
 from pywebgpu.torch_api import stand_ins as _stand_ins
@@ -65,6 +68,33 @@ def _set_check_sparse_tensor_invariants(state: bool) -> None:
 def _get_default_device() -> str:
     """Where new tensors are made."""
     return str(devices.default_device())
+
+
+is_grad_enabled, _set_grad_enabled = grad_mode.is_grad_enabled, grad_mode.set_grad_enabled
+_set_fwd_grad_enabled, _is_fwd_grad_enabled = grad_mode.set_grad_enabled, grad_mode.is_grad_enabled
+
+
+class _WeakTensorRef:
+    """A reference that does not keep a tensor."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        self._reference = weakref.ref(tensor)
+
+    def expired(self) -> bool:
+        """Whether the tensor is gone."""
+        return self._reference() is None
+
+
+def _current_graph_task_id() -> int:
+    """The number of the backward that runs; -1 outside of one."""
+    return composite_gradient.walks.number if composite_gradient.walks else -1
+
+
+def _will_engine_execute_node(node: GradFn) -> bool:
+    """Whether the backward that runs comes to a function."""
+    if not composite_gradient.walks:
+        raise RuntimeError("_will_engine_execute_node can only be called while a backward runs")
+    return any(grad_fn.of(walked, node._wrap) == node for walked in composite_gradient.walks[0])
 
 
 def __getattr__(name: str) -> object:

@@ -289,7 +289,10 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
 
 # What is here in a file of its own, since few programs use it: the module of PyTorch's, the file, its names.
 ELSEWHERE = (
+    ("_C._functions", "tensor.grad_fn", "AccumulateGrad"),
+    ("_C._functions", "autograd.undefined", "DelayedError UndefinedGrad"),
     ("compiler", "torch_api.stances", "set_stance"),
+    ("autograd", "torch_api.stances", "is_multithreading_enabled set_multithreading_enabled"),
     ("masked", "torch_api.masked.maskedtensor.core", "MaskedTensor as_masked_tensor is_masked_tensor masked_tensor"),
     ("nn", "nn.factory", "factory_kwargs"),
     ("_subclasses.meta_utils", "torch_api._check", "assert_metadata_eq"),

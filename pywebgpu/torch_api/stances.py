@@ -1,4 +1,4 @@
-"""torch.compiler.set_stance: whether compiled functions run as ordinary ones."""
+"""torch.compiler.set_stance: whether compiled functions run as ordinary ones. A switch that changes nothing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import functools
 import threading
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from pywebgpu.ir.graph import thread_state
 
@@ -63,3 +63,25 @@ class set_stance:
 def _set(stance: str) -> None:
     thread_state.n_ordinary += (stance == EAGER) - (_thread.stance == EAGER)
     _thread.stance = stance
+
+
+_multithreading = [True]
+
+
+class set_multithreading_enabled:
+    """Sets what is_multithreading_enabled() says, at once; as a context manager up to its end. Backward runs in the
+    thread that calls it anyhow."""
+
+    def __init__(self, mode: bool) -> None:
+        self._before, _multithreading[0] = _multithreading[0], bool(mode)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        _multithreading[0] = self._before
+
+
+def is_multithreading_enabled() -> bool:
+    """What was set."""
+    return _multithreading[0]

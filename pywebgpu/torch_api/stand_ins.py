@@ -27,6 +27,7 @@ REASONS = {
     **dict.fromkeys(("_guards", "_lazy", "_prims"), _COMPILED),
     **dict.fromkeys(("_library", "_logging", "_ops", "_prims_common", "_refs", "_subclasses", "_utils"), _INSIDE),
     "_utils_internal": _INSIDE,
+    "_vmap_internals": "use torch.vmap",
     "ao": "models are not quantised here",
     "compiler": "torch.compile captures steps by itself",
     "contrib": "it is not part of this library: use tensors",
@@ -69,7 +70,7 @@ INSIDE = {
     "nn.parallel._functions": "",
     "autograd": "_functions anomaly_mode forward_ad function functional grad_mode gradcheck graph profiler "
     "profiler_legacy profiler_util variable",
-    "_C": "_distributed_c10d _functorch _nn _profiler",
+    "_C": "_distributed_c10d _functions _functorch _nn _profiler",
     "_dynamo": "_trace_wrapped_higher_order_op decorators eval_frame exc external_utils trace_rules utils "
     "test_case",
     "functorch": "experimental",
@@ -173,6 +174,7 @@ ANSWERS: dict[str, Any] = {
     "_C._functorch._set_vmap_fallback_enabled": lambda enabled: setattr(_batch().fallback, "allowed", enabled),
     **{f"_C._functorch.{name}": lambda tensor: False for name in ("is_batchedtensor", "is_gradtrackingtensor")},
     "_C._functorch.TransformType": enum.Enum("TransformType", "Torch Vmap Grad Jvp Functionalize"),
+    "_vmap_internals._vmap": lambda func, in_dims=0, out_dims=0, *passed: _batch().vmap(func, in_dims, out_dims),
     "functorch.experimental.chunk_vmap": lambda *args, **options: _batch().chunk_vmap(*args, **options),
     # Ranges of a profiler of NVIDIA's, which see nothing.
     "cuda.nvtx.range": lambda msg, *args, **options: _Unchanged(),
@@ -228,8 +230,6 @@ ANSWERS: dict[str, Any] = {
     "nn.functional.GRID_SAMPLE_PADDING_MODES": {"zeros": 0, "border": 1, "reflection": 2},
     "types.Device": devices.device | str | int | None,
     "types.Number": int | float | bool,
-    # Backward runs in the thread that calls it.
-    "autograd.set_multithreading_enabled": lambda mode: contextlib.nullcontext(),
     "profiler.itt.is_available": lambda: False,
     "profiler.kineto_available": lambda: False,
     "._running_with_deploy": lambda: False,

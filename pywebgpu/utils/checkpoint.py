@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
 Contexts = tuple[AbstractContextManager[object], AbstractContextManager[object]]
 segment: Custom = Custom("CheckpointFunctionBackward")
+IMPLICIT = (
+    "torch.utils.{} use_reentrant parameter should be passed explicitly. PyTorch will raise an exception where it is "
+    "not; here both values compute the same."
+)
 _tokens = itertools.count()  # One a recomputation: it is never merged with the first computation.
 
 
@@ -68,6 +72,8 @@ def checkpoint(
     Gradients flow to the tensors among `args` and `kwargs`, and to all tensors that the function uses by itself.
     context_fn: gives two contexts, one around the call and one around the second computation.
     """
+    if use_reentrant is None:
+        warnings.warn(IMPLICIT.format("checkpoint: the"), stacklevel=2)
     if use_reentrant and (context_fn is not noop_context_fn or debug):
         raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
     forward, again = context_fn()
@@ -86,6 +92,8 @@ def checkpoint_sequential(
     **options: Any,
 ) -> object:
     """A chain of modules in `segments` parts, all but the last of them checkpointed."""
+    if use_reentrant is None:
+        warnings.warn(IMPLICIT.format("checkpoint.checkpoint_sequential: the"), stacklevel=2)
     steps = list(functions.children()) if hasattr(functions, "children") else list(functions)
     size = len(steps) // segments
     starts = [size * index for index in range(segments)]

@@ -520,3 +520,90 @@ def optimizers_take_sparse_gradients_or_refuse_them(torch, x, say):
     bag = torch.nn.EmbeddingBag(5, 2, mode="sum", sparse=True)
     bag(torch.tensor([[1, 2], [2, 4]])).sum().backward()
     say(bag.weight.grad.is_sparse, bag.weight.grad.to_dense())
+
+
+@program
+def functions_with_forward_rules_of_their_own(torch, x, say):
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, a, b, factor):
+            ctx.save_for_backward(a, b)
+            ctx.save_for_forward(a, b)
+            ctx.factor = factor
+            return a * b * factor, a.clone()
+
+        @staticmethod
+        def jvp(ctx, a_tangent, b_tangent, _):
+            a, b = ctx.saved_tensors
+            return (b * a_tangent + a * b_tangent) * ctx.factor, a_tangent * 10
+
+        @staticmethod
+        def vjp(ctx, grad, other):
+            a, b = ctx.saved_tensors
+            return grad * b * ctx.factor + other, grad * a * ctx.factor, None
+
+    a, b = x(3).requires_grad_(), x(3).requires_grad_()
+    forward = torch.autograd.forward_ad
+    with forward.dual_level():
+        product, copy_of = Product.apply(forward.make_dual(a, torch.ones(3)), b, 4)
+        say(forward.unpack_dual(product * 2).tangent, forward.unpack_dual(copy_of).tangent)
+        (product.sum() + copy_of.sum()).backward()
+    say(a.grad, b.grad)
+
+
+@program
+def what_grad_fn_shows(torch, x, say):
+    a = x(3).requires_grad_()
+
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, value):
+            ctx.save_for_backward(value)
+            ctx.number = 2
+            return value * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 2
+
+    y = Double.apply(a)
+    say(y.grad_fn.number, y.grad_fn.saved_tensors[0] is a, type(y.grad_fn) is Double._backward_cls)
+    say([function.name() for function, _ in y.grad_fn.next_functions])
+    say((a * a).grad_fn._saved_self is a, a.exp().grad_fn._saved_result, hasattr((a + 1).grad_fn, "_saved_self"))
+    y.grad_fn.metadata["key"] = 3
+    say(y.grad_fn.metadata)
+
+
+@program
+def coroutines_keep_their_mode(torch, x, say):
+    seen = []
+
+    @torch.no_grad()
+    def steps():
+        while True:
+            try:
+                seen.append(torch.is_grad_enabled())
+                yield len(seen)
+            except ValueError:
+                seen.append("thrown")
+            except GeneratorExit:
+                seen.append(torch.is_grad_enabled())
+                raise
+
+    coroutine = steps()
+    say(next(coroutine), coroutine.throw(ValueError()), coroutine.send(1))
+    coroutine.close()
+    say(seen, torch.is_grad_enabled())
+
+
+@program
+def tangents_are_shown_and_not_written_to(torch, x, say):
+    forward = torch.autograd.forward_ad
+    with forward.dual_level():
+        dual = forward.make_dual(torch.ones(2), torch.ones(2))
+        say("tangent=" in repr(dual), "tangent=" in repr(torch.ones(2)))
+        for call in (lambda: torch.add(dual, 1, out=torch.ones(2)), lambda: torch.add(torch.ones(2), 1, out=dual)):
+            try:
+                call()
+            except RuntimeError as error:
+                say(error)

@@ -190,3 +190,43 @@ def matrices_without_factors(torch, x, say):
         lambda: zeros(3).__dlpack__(stream=object()),
     ):  # fmt: skip
         attempt(say, call)
+
+
+@program
+def views_taken_without_gradients_are_not_moved_or_written(torch, x, say):
+    for mode in (torch.no_grad, torch.inference_mode):
+        for call in (
+            lambda v: v.transpose_(0, 1), lambda v: v.add_(1), lambda v: v.unsqueeze_(0), lambda v: v.squeeze_(),
+        ):  # fmt: skip
+            a = x(2, 3).requires_grad_() * 2
+            with mode():
+                v = a.view_as(a)
+            attempt(say, lambda call=call, v=v: call(v))
+        a = x(2, 3).requires_grad_() * 2
+        with mode():
+            v = a.view(-1)
+        attempt(say, lambda v=v: v.grad_fn)
+        a.transpose_(0, 1)
+        attempt(say, lambda v=v: v.grad_fn)
+
+
+@program
+def leaves_of_inference_mode_are_not_saved_or_moved(torch, x, say):
+    w = x(1, 3).requires_grad_()
+    with torch.inference_mode():
+        i = torch.ones(1, 3, requires_grad=True)
+        say(i.view(-1).requires_grad, i.view(-1).is_inference())
+    say(i.view(-1).requires_grad, i.view(-1)._is_view())
+    for call in (lambda: i + w, lambda: i * w, lambda: i.detach().transpose_(0, 1), lambda: i.detach().resize_(3)):
+        attempt(say, call)
+
+
+@program
+def attributes_that_cannot_be_deleted(torch, x, say):
+    a = x(3).requires_grad_()
+    for name in ("data", "requires_grad"):
+        attempt(say, lambda name=name: delattr(a, name))
+    attempt(say, lambda: torch.autograd.Function()(a))
+    edge = torch.autograd.graph.get_gradient_edge(x(3).requires_grad_() * 2)
+    options = {"allow_unused": True, "materialize_grads": True}
+    attempt(say, lambda: torch.autograd.grad((a * 2).sum(), (a, edge), **options))

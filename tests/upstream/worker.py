@@ -45,8 +45,13 @@ class Outcome(unittest.TestResult):
         self.addSuccess(test)
 
     def addUnexpectedSuccess(self, test: unittest.TestCase) -> None:
-        """Of a test that PyTorch itself fails, as the file says."""
-        self.addSuccess(test)
+        """Of a test that PyTorch itself fails, as the file says: a failure, as unittest counts it."""
+        self.state = {
+            "status": "failed",
+            "type": "UnexpectedSuccess",
+            "message": "the file expects a failure",
+            "frames": [],
+        }
 
     def addSkip(self, test: unittest.TestCase, reason: str) -> None:
         self.state = self.state or {"status": "skipped", "message": reason}
