@@ -15,6 +15,7 @@ _COMMANDS = {
     "chromium": ("pywebgpu.hosts.chromium", "runs a script in Pyodide in a page of Chromium, without a window"),
     "serve": ("pywebgpu.hosts.serve", "serves the pages in which a model trains and Python can be edited and run"),
     "chat": ("pywebgpu.cli.chat", "talks with a language model of a GGUF file"),
+    "finetune": ("pywebgpu.cli.finetune", "teaches a language model a text, by adapters beside its layers"),
     "search": ("pywebgpu.cli.search", "finds the passages of text files that are nearest in meaning to a question"),
     "export": ("pywebgpu.exporter.command", "writes programs that train and infer without Python"),
     "tune": ("pywebgpu.bench.tune", "measures how kernels are launched best on this adapter, and keeps that"),

@@ -28,6 +28,8 @@ def main(arguments: Sequence[str]) -> int:
         talk = chat.Chat.from_file(
             options.model, options.device, system=options.system, length=options.length, sampling=sampling
         )
+        if options.adapter is not None:
+            import_module("pywebgpu.models.lora").load(talk.model, options.adapter, options.device)
     except (errors.PywebgpuError, OSError, ValueError, ImportError) as error:
         print(f"pywebgpu chat: {error}", file=sys.stderr)
         return 2
@@ -45,6 +47,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="pywebgpu chat", description=__doc__)
     parser.add_argument("--model", required=True, metavar="FILE", help="a GGUF file of the Llama family")
     parser.add_argument("--device", help="webgpu or cpu; the default device if none is named")
+    parser.add_argument("--adapter", metavar="FOLDER", help="adapters of `pywebgpu finetune`, or of peft")
     parser.add_argument("--prompt", metavar="TEXT", help="answer this, and leave")
     parser.add_argument("--system", metavar="TEXT", help="what the model is told of itself")
     parser.add_argument("--temperature", type=float, default=0.0, help="0 takes the likeliest token (default)")

@@ -88,6 +88,15 @@ class Entry:
     end: int
 
 
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A tensor as a file has it: its shape, what its bytes are, and these, as `File.raw` gives them."""
+
+    shape: tuple[int, ...]
+    format: DType | BlockFormat
+    data: Tensor
+
+
 class File:
     """A GGUF file whose header was read and checked; tensors are read one at a time, when they are asked for.
 
@@ -119,6 +128,11 @@ class File:
             return create.frombytes(data, dtypes.uint8, (*entry.shape[:-1], row), device)
         return create.frombytes(data, entry.format, entry.shape, device)
 
+    def stored(self, name: str, device: DeviceLike = None) -> Stored:
+        """A tensor as it is stored, to be written again."""
+        entry = self._entry(name)
+        return Stored(entry.shape, entry.format, self.raw(name, device))
+
     def tensor(self, name: str, device: DeviceLike = None) -> Tensor:
         """A tensor; one that is quantised as the float32 numbers that its blocks stand for."""
         data = self.raw(name, device)
@@ -138,7 +152,7 @@ def load_file(filename: Path, device: DeviceLike = None) -> dict[str, Tensor]:
 
 
 def save_file(
-    tensors: Mapping[str, Tensor],
+    tensors: Mapping[str, Tensor | Stored],
     filename: Path,
     metadata: Mapping[str, Any] | None = None,
     *,
@@ -158,7 +172,7 @@ def save_file(
 
 def write(
     file: BinaryIO,
-    tensors: Mapping[str, Tensor],
+    tensors: Mapping[str, Tensor | Stored],
     metadata: Mapping[str, Any] | None = None,
     *,
     formats: Mapping[str, str] | None = None,
@@ -179,9 +193,7 @@ def write(
     header = _header_bytes(entries, metadata, kinds)
     file.write(header + bytes(-len(header) % alignment))
     for name, value in tensors.items():
-        own = entries[name].format
-        stored = block_formats.quantize(value, own) if isinstance(own, BlockFormat) else value.detach()
-        data = stored.tobytes()
+        data = _data(value, entries[name].format).tobytes()
         file.write(data + bytes(-len(data) % alignment))
 
 
@@ -339,10 +351,21 @@ def _aligned(position: int, alignment: int) -> int:
 # Writing
 
 
-def _entry_of(name: str, value: Tensor, format_name: str | None) -> Entry:
+def _data(value: Tensor | Stored, stored_format: DType | BlockFormat) -> Tensor:
+    """What is written of a tensor."""
+    if isinstance(value, Stored):
+        return value.data
+    return block_formats.quantize(value, stored_format) if isinstance(stored_format, BlockFormat) else value.detach()
+
+
+def _entry_of(name: str, value: Tensor | Stored, format_name: str | None) -> Entry:
     """The record of a tensor whose bytes begin at 0."""
     if not isinstance(name, str):
         raise TypeError(f"GGUF: {name!r} cannot be the name of a tensor")
+    if isinstance(value, Stored):
+        if format_name is not None:
+            raise ValueError(f"GGUF: {name!r} is written as it is stored, and not as {format_name!r}")
+        return Entry(value.shape, value.format, 0, _size_of(value.shape, value.format))
     if not isinstance(value, Tensor):
         raise TypeError(f"GGUF: {name!r} is a {type(value).__name__}, not a Tensor")
     if value.ndim > MAX_RANK:

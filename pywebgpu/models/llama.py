@@ -322,7 +322,7 @@ def read_gguf(
             raise ValueError(f"{file.name}the tensor {name!r} is none of this architecture")
         stays = quantized and entry.format.name in FORMATS and len(entry.shape) == 2
         weight = file.raw(name, "cpu") if stays else file.tensor(name, device)
-        if architecture == "llama" and own.endswith(("q_proj.weight", "k_proj.weight")):
+        if _rotates_pairs(architecture, own):
             weight = _halves_of_pairs(weight, config.head_dim)
         weights[own] = Planes.of_blocks(weight, entry.format.name).to(device) if stays else weight
     return config, weights
@@ -374,6 +374,18 @@ def name_of_gguf(name: str) -> str | None:
         return f"model.layers.{match[1]}.{IN_LAYER[match[2]]}.{match[3]}"
     stem, _, kind = name.rpartition(".")
     return f"{OUTSIDE[stem]}.{kind}" if stem in OUTSIDE else None
+
+
+def _rotates_pairs(architecture: str, name: str) -> bool:
+    """Whether GGUF orders a weight's rows so that pairs of neighbours rotate: `name` is ours."""
+    return architecture == "llama" and name.endswith(("q_proj.weight", "k_proj.weight"))
+
+
+def as_in_gguf(name: str, weight: Tensor, architecture: str, head_dim: int) -> Tensor:
+    """A weight with its rows in the order in which GGUF files of an architecture have them."""
+    if not _rotates_pairs(architecture, name):
+        return weight
+    return weight.unflatten(0, (-1, 2, head_dim // 2)).transpose(1, 2).flatten(0, 2)
 
 
 def _halves_of_pairs(weight: Tensor, head_dim: int) -> Tensor:
