@@ -154,6 +154,8 @@ LATER = (
     "kernels/marks.py",
     "kernels/window_parts.py",
     "kernels/neighbours.py",
+    "kernels/quantized_units.py",
+    "kernels/templates/quantized.py",
     "torch_api/masked/",
     "torch_api/memory.py",
     "torch_api/mps.py",

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import pywebgpu as torch
-from pywebgpu import devices
+from pywebgpu import composites, devices
 from pywebgpu.compiler import kernel_table
 from pywebgpu.compiler.passes import split_scans
+from pywebgpu.io import block_formats
 from pywebgpu.ir.graph import Fused, Structural
 from pywebgpu.kernels import launch, templates
 from pywebgpu.kernels.kernel import Limits
@@ -19,6 +20,7 @@ from pywebgpu.kernels.launch import Case, Launch, Problem
 from pywebgpu.kernels.target import SUBGROUPS, Features, Target
 from pywebgpu.kernels.template import Template
 from pywebgpu.kernels.templates import attention
+from pywebgpu.models import quantized
 from pywebgpu.nn import functional
 from pywebgpu.ops import indexing, scattering
 from pywebgpu.runtime import program_cache, state
@@ -104,6 +106,20 @@ def attended(*shape: int, wide: int = 0, grad: bool = False, **options: Any) -> 
     return subject
 
 
+def decoded(format: str, rows: int, columns: int = 512, weights: int = 1) -> Subject:
+    """Few rows times quantised weights of 37 rows, with work on the results."""
+
+    def subject(device: str) -> Any:
+        x, found = data(device, rows, columns) / 4, 1.0
+        for number in range(weights):
+            blocks = block_formats.quantize(data("cpu", 37, columns) / (3 + number), block_formats.FORMATS[format])
+            layer = quantized.QuantizedLinear(quantized.Planes.of_blocks(blocks, format).to(device))
+            found = found * (layer(x) / 16)
+        return found + 1
+
+    return subject
+
+
 SUBJECTS: dict[str, list[Subject]] = {
     "pointwise": [
         lambda device: [(x := data(device, 7, 13)).sin(), x.exp() + data(device, 13)],
@@ -149,6 +165,11 @@ SUBJECTS: dict[str, list[Subject]] = {
         attended(1, 2, 37, 16, is_causal=True, grad=True),
         attended(2, 1, 20, 10, wide=7, grad=True),
     ],
+    "quantized": [
+        decoded("q4_1", 1, 576, weights=2),
+        decoded("q8_0", 3, 96),
+        *[decoded(name, 1) for name in ("q4_0", "q4_k", "q6_k")],
+    ],
     "pack": [],  # It fills gaps, which nobody reads; test_suballocation.py looks into them.
 }
 
@@ -190,10 +211,12 @@ def test_every_template_is_tried() -> None:
 
 
 def test_an_entry_with_an_op_is_of_a_template_of_that_op_alone() -> None:
-    ops = [value for module in (indexing, scattering) for value in vars(module).values() if isinstance(value, OPS)]
+    modules = (indexing, scattering, composites.quantized)
+    ops = [value for module in modules for value in vars(module).values() if isinstance(value, OPS)]
     for entry in templates.ENTRIES:
         claimed = [op for op in ops if entry.template.matches(op, TARGETS["default"])]
-        assert entry.op is None or claimed == [entry.op], entry.template.name
+        wanted = [op for op in ops if entry.op in (op, op.name)]
+        assert entry.op is None or (claimed == wanted and len(wanted) == 1), entry.template.name
 
 
 def problems(template: Template, subject: Subject, target: Target) -> list[tuple[Problem, list[Launch]]]:

@@ -13,6 +13,7 @@ from pywebgpu.kernels.templates import (
     matmul,
     pack,
     pointwise,
+    quantized,
     rows,
     scan,
     scan_blocks,
@@ -26,17 +27,20 @@ from pywebgpu.ops import indexing, scattering
 
 @dataclass(frozen=True)
 class Entry:
-    """A template. op: the only one that it matches: where it is not compiled, the template's module does not run."""
+    """A template. op: the only one that it matches: where it is not compiled, the template's module does not run.
+
+    Its name, where the op's module is not to run either.
+    """
 
     make: Callable[[], Template]
-    op: Op | None = None
+    op: Op | str | None = None
 
     @cached_property
     def template(self) -> Template:
         return self.make()
 
     def matches(self, op: Op, target: Target) -> bool:
-        return self.op in (None, op) and self.template.matches(op, target)
+        return self.op in (None, op, op.name) and self.template.matches(op, target)
 
 
 ENTRIES: tuple[Entry, ...] = (
@@ -54,6 +58,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(lambda: scatter_few.ScatterFewTemplate(), scattering.scatter_few),
     Entry(lambda: sort.SortBlockTemplate(), indexing.sort_block),
     Entry(lambda: sort.SortMergeTemplate(), indexing.sort_merge),
+    Entry(lambda: quantized.QuantizedTemplate(), "quantized_matmul"),
     Entry(pack.PackTemplate),
     Entry(attention.AttentionTemplate),
     Entry(attention.AttentionBackwardTemplate),
