@@ -50,13 +50,31 @@ class _Where(Constraint):
 
 
 class _Dependent(Constraint):
-    """A set that depends on other values."""
+    """A set that depends on other values; whether it is discrete and of how many axes may depend on them too."""
 
-    def __init__(self, *, is_discrete: bool = False, event_dim: int = 0) -> None:
-        self.is_discrete, self.event_dim = is_discrete, event_dim
+    def __init__(self, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented) -> None:
+        self._is_discrete, self._event_dim = is_discrete, event_dim
 
-    def __call__(self, *, is_discrete: bool = False, event_dim: int = 0) -> _Dependent:
-        return _Dependent(is_discrete=is_discrete, event_dim=event_dim)
+    @property
+    def is_discrete(self) -> bool:  # type: ignore[override]
+        return bool(self._static("is_discrete"))
+
+    @property
+    def event_dim(self) -> int:  # type: ignore[override]
+        return int(self._static("event_dim"))
+
+    def _static(self, name: str) -> Any:
+        value = vars(self)[f"_{name}"]
+        if value is NotImplemented:
+            raise NotImplementedError(f".{name} cannot be determined statically")
+        return value
+
+    def __call__(self, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented) -> _Dependent:
+        """The same, where more of it is known."""
+        return _Dependent(
+            is_discrete=self._is_discrete if is_discrete is NotImplemented else is_discrete,
+            event_dim=self._event_dim if event_dim is NotImplemented else event_dim,
+        )
 
     def check(self, value: Tensor) -> Tensor:
         raise ValueError("Cannot determine validity of dependent constraint")
@@ -66,13 +84,17 @@ class dependent_property(property, _Dependent):
     """A property of an object that is a set; the class itself has a dependent one."""
 
     def __init__(
-        self, fn: Callable[..., object] | None = None, *, is_discrete: bool = False, event_dim: int = 0
+        self,
+        fn: Callable[..., object] | None = None,
+        *,
+        is_discrete: Any = NotImplemented,
+        event_dim: Any = NotImplemented,
     ) -> None:
         super().__init__(fn)
-        self.is_discrete, self.event_dim = is_discrete, event_dim
+        self._is_discrete, self._event_dim = is_discrete, event_dim
 
     def __call__(self, fn: Callable[..., object]) -> dependent_property:  # type: ignore[override]
-        return dependent_property(fn, is_discrete=self.is_discrete, event_dim=self.event_dim)
+        return dependent_property(fn, is_discrete=self._is_discrete, event_dim=self._event_dim)
 
 
 def is_dependent(constraint: object) -> bool:

@@ -357,6 +357,8 @@ class ContinuousBernoulli(ExponentialFamily):
         parameter = self._either(probs, logits, is_vector=False)
         self._lims = lims
         super().__init__(parameter.shape, validate_args=validate_args)
+        if logits is None:  # Checked as it came: 0 and 1 have no finite logits.
+            self.probs = clamp_probs(parameter)
 
     @lazy_property
     def logits(self) -> Tensor:
@@ -420,3 +422,10 @@ class ContinuousBernoulli(ExponentialFamily):
     @property
     def _natural_params(self) -> tuple[Any, ...]:
         return (self.logits,)
+
+    def _log_normalizer(self, x: Tensor) -> Tensor:
+        """log((e^x - 1) / x), by its series around 0."""
+        far = (x <= self._lims[0] - 0.5) | (x > self._lims[1] - 0.5)
+        cut = torch.where(far, x, (self._lims[0] - 0.5) * torch.ones_like(x))
+        exact = torch.log(torch.abs(torch.expm1(cut))) - torch.log(torch.abs(cut))
+        return torch.where(far, exact, x / 2 + x**2 / 24 - x**4 / 2880)

@@ -141,7 +141,7 @@ class Binomial(_Coin):
     ) -> None:
         self._counted(total_count, probs, logits, validate_args)
 
-    @constraints.dependent_property(is_discrete=True)
+    @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self) -> constraints.Constraint:
         return constraints.integer_interval(0, self.total_count)
 
@@ -265,7 +265,7 @@ class Categorical(Distribution):
             if validate_args is not None:
                 self._validate_args = validate_args
 
-    @constraints.dependent_property(is_discrete=True)
+    @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self) -> constraints.Constraint:
         return constraints.integer_interval(0, self._num_events - 1)
 
@@ -277,13 +277,10 @@ class Categorical(Distribution):
     def probs(self) -> Tensor:
         return logits_to_probs(self.logits)
 
-    @property
-    def param_shape(self) -> Sequence[int]:
-        return self.__dict__["probs" if "probs" in self.__dict__ else "logits"].shape
-
-    mean = property(lambda self: torch.full_like(self.probs[..., 0], math.nan))
+    _param = property(lambda self: self.__dict__["probs" if "probs" in self.__dict__ else "logits"])
+    param_shape = property(lambda self: self._param.shape)
+    mean = variance = property(lambda self: torch.full_like(self._param[..., 0], math.nan))
     mode = property(lambda self: self.probs.argmax(dim=-1))
-    variance = property(lambda self: torch.full_like(self.probs[..., 0], math.nan))
 
     def sample(self, sample_shape: Sizes = ()) -> Tensor:
         with torch.no_grad():
@@ -306,7 +303,7 @@ class Categorical(Distribution):
         return -(logits * self.probs).sum(-1)
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        values = torch.arange(self._num_events, dtype=torch.long, device=self.probs.device)
+        values = torch.arange(self._num_events, dtype=torch.long, device=self._param.device)
         values = values.reshape((-1, *(1,) * len(self._batch_shape)))
         return values.expand((-1, *self._batch_shape)) if expand else values
 
@@ -346,7 +343,8 @@ class OneHotCategorical(Distribution):
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         n = self._event_shape[0]
-        values = torch.eye(n, dtype=self.probs.dtype, device=self.probs.device)
+        like = self._categorical._param
+        values = torch.eye(n, dtype=like.dtype, device=like.device)
         values = values.reshape((n, *(1,) * len(self._batch_shape), n))
         return values.expand((n, *self._batch_shape, n)) if expand else values
 

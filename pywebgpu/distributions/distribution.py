@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -55,8 +56,6 @@ class Distribution:
 
     has_rsample = False
     has_enumerate_support = False
-    arg_constraints: ClassVar[Any] = {}
-    support: Any = None
     _event_dims: ClassVar[dict[str, int]] = {}  # of parameters: axes that belong to one event
     _validate_args: bool | None = None
     if TYPE_CHECKING:
@@ -70,7 +69,7 @@ class Distribution:
         if not self._validates():
             return
         held = {}
-        for name, constraint in self.arg_constraints.items():
+        for name, constraint in self._declared("arg_constraints", {}).items():
             is_lazy = isinstance(getattr(type(self), name, None), lazy_property) and name not in self.__dict__
             if not (is_lazy or constraints.is_dependent(constraint)):
                 held[name] = constraint.check(getattr(self, name)).all()
@@ -83,6 +82,28 @@ class Distribution:
                     f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of distribution "
                     f"{self!r} to satisfy the constraint {constraint!r}, but found invalid values:\n{value}"
                 )
+
+    @property
+    def arg_constraints(self) -> Any:
+        """The set of each parameter, by its name."""
+        raise NotImplementedError
+
+    @property
+    def support(self) -> Any:
+        """The set of the samples."""
+        raise NotImplementedError
+
+    def _declared(self, name: str, otherwise: Any) -> Any:
+        """What a class says of its values; where it says nothing, which gives a warning, nothing is checked."""
+        try:
+            return getattr(self, name)
+        except NotImplementedError:
+            warnings.warn(
+                f"{type(self)} does not define `{name}`, so there is nothing to validate. Please define it, or "
+                "initialize the distribution with `validate_args=False`.",
+                stacklevel=4,
+            )
+            return otherwise
 
     def _set(self, validate_args: bool | None, **values: object) -> None:
         """Takes parameters that broadcast, numbers too, and has their shape for batches."""
@@ -163,6 +184,14 @@ class Distribution:
             )
         return self.__new__(type(self)) if _instance is None else _instance
 
+    def _remade(self, cls: type, _instance: Distribution | None, *arguments: object) -> Self:
+        """An instance of this class, made by another one's constructor, which checks what this one checks."""
+        remade: Any = self._get_checked_instance(cls, _instance)
+        cls.__init__(remade, *arguments, validate_args=False)  # type: ignore[misc]
+        del remade._validate_args
+        remade.__dict__.update((key, value) for key, value in self.__dict__.items() if key == "_validate_args")
+        return remade
+
     def sample(self, sample_shape: Sizes = ()) -> Tensor:
         """Draws without a gradient."""
         with torch.no_grad():
@@ -226,7 +255,7 @@ class Distribution:
                     f"Value is not broadcastable with batch_shape+event_shape: {value.shape} vs "
                     f"{self._extended_shape()}."
                 )
-        support = self.support
+        support = self._declared("support", None)
         if support is not None and not constraints.is_dependent(support) and self._fails(support, value):
             raise ValueError(
                 f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) to be within the "
@@ -275,6 +304,8 @@ class ExponentialFamily(Distribution):
 class Independent(Distribution):
     """Another distribution, some of whose batch axes are parts of one event."""
 
+    arg_constraints: ClassVar[Any] = {}
+
     def __init__(
         self, base_distribution: Distribution, reinterpreted_batch_ndims: int, validate_args: bool | None = None
     ) -> None:
@@ -302,9 +333,10 @@ class Independent(Distribution):
         count = self.reinterpreted_batch_ndims
         return constraints.independent(constraint, count) if count else constraint
 
-    def expand(self, batch_shape: Sizes, _instance: Distribution | None = None) -> Independent:
+    def expand(self, batch_shape: Sizes, _instance: Distribution | None = None) -> Self:
         inner = self._event_shape[: self.reinterpreted_batch_ndims]
-        return Independent(self.base_dist.expand((*tuple(batch_shape), *inner)), self.reinterpreted_batch_ndims)
+        base = self.base_dist.expand((*tuple(batch_shape), *inner))
+        return self._remade(Independent, _instance, base, self.reinterpreted_batch_ndims)
 
     mean = property(lambda self: self.base_dist.mean)
     mode = property(lambda self: self.base_dist.mode)
@@ -334,6 +366,8 @@ class Independent(Distribution):
 class MixtureSameFamily(Distribution):
     """A mixture: a Categorical picks the component, which is along the last batch axis of another distribution."""
 
+    arg_constraints: ClassVar[Any] = {}
+
     def __init__(
         self,
         mixture_distribution: Distribution,
@@ -356,10 +390,12 @@ class MixtureSameFamily(Distribution):
     def support(self) -> Constraint:
         return constraints.MixtureSameFamilyConstraint(self._component_distribution.support)
 
-    def expand(self, batch_shape: Sizes, _instance: Distribution | None = None) -> MixtureSameFamily:
+    def expand(self, batch_shape: Sizes, _instance: Distribution | None = None) -> Self:
         count = self._component_distribution.batch_shape[-1]
         component = self._component_distribution.expand((*tuple(batch_shape), count))
-        return MixtureSameFamily(self._mixture_distribution.expand(tuple(batch_shape)), component)
+        return self._remade(
+            MixtureSameFamily, _instance, self._mixture_distribution.expand(tuple(batch_shape)), component
+        )
 
     def _weights(self) -> Tensor:
         weights = self._mixture_distribution.probs

@@ -60,8 +60,9 @@ def _both(*kinds: type) -> Callable[[Formula], Formula]:
 @_both(d.Bernoulli)
 def _bernoulli(p: Distribution, q: Distribution) -> Tensor:
     soft = torch.nn.functional.softplus
-    share_of_ones = p.probs * (soft(-q.logits) - soft(-p.logits))
-    return share_of_ones + (1 - p.probs) * (soft(q.logits) - soft(p.logits))
+    of_ones = torch.where(q.probs == 0, math.inf, p.probs * (soft(-q.logits) - soft(-p.logits)))
+    of_zeros = torch.where(q.probs == 1, math.inf, (1 - p.probs) * (soft(q.logits) - soft(p.logits)))
+    return torch.where(p.probs == 0, 0.0, of_ones) + torch.where(p.probs == 1, 0.0, of_zeros)
 
 
 @_both(c.Beta)

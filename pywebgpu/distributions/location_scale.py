@@ -184,6 +184,8 @@ class HalfCauchy(_Half):
         self._whole(Cauchy(0, scale, validate_args=False), validate_args)
 
     def log_prob(self, value: Tensor) -> Tensor:
+        if self._validates():
+            self._validate_sample(value)
         return super().log_prob(torch.as_tensor(value, dtype=self.scale.dtype, device=self.scale.device))
 
     mean = property(lambda self: torch.full_like(self.scale, math.inf))
@@ -202,9 +204,12 @@ class Uniform(Distribution):
         if self._validates() and self._fails(constraints.positive, self.high - self.low):
             raise ValueError("Uniform is not defined when low>= high")
 
-    arg_constraints: ClassVar[Any] = {"low": constraints.dependent, "high": constraints.dependent}
+    arg_constraints: ClassVar[Any] = {
+        "low": constraints.dependent(is_discrete=False, event_dim=0),
+        "high": constraints.dependent(is_discrete=False, event_dim=0),
+    }
 
-    @constraints.dependent_property
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self) -> constraints.Constraint:
         return constraints.interval(self.low, self.high)
 
@@ -242,7 +247,7 @@ class GeneralizedPareto(_LocationScale):
     def __init__(self, loc: object, scale: object, concentration: object, validate_args: bool | None = None) -> None:
         self._set(validate_args, loc=loc, scale=scale, concentration=concentration)
 
-    @constraints.dependent_property
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self) -> constraints.Constraint:
         ends = self.concentration < 0
         safe = torch.where(ends, self.concentration, -1)

@@ -26,6 +26,7 @@ class TransformedDistribution(Distribution):
     """Samples of another distribution, put through transforms."""
 
     base_dist: Any
+    arg_constraints: ClassVar[Any] = {}
 
     def __init__(
         self,
@@ -33,7 +34,10 @@ class TransformedDistribution(Distribution):
         transforms: Transform | Sequence[Transform],
         validate_args: bool | None = None,
     ) -> None:
-        self.transforms = [transforms] if isinstance(transforms, Transform) else list(transforms)
+        parts = [transforms] if isinstance(transforms, Transform) else transforms
+        if not (isinstance(parts, list) and all(isinstance(part, Transform) for part in parts)):
+            raise ValueError(f"transforms must be a Transform or a list of Transforms, but was {transforms}")
+        self.transforms = parts
         base = (*base_distribution.batch_shape, *base_distribution.event_shape)
         composed = ComposeTransform(self.transforms)
         shape = composed.forward_shape(base)
@@ -148,7 +152,7 @@ class Pareto(TransformedDistribution):
     def expand(self, batch_shape: Sizes, _instance: Distribution | None = None) -> Self:
         return type(self)(self.scale.expand(tuple(batch_shape)), self.alpha.expand(tuple(batch_shape)), False)
 
-    @constraints.dependent_property
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self) -> constraints.Constraint:
         return constraints.greater_than_eq(self.scale)
 

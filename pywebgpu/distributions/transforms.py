@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ class Transform:
     bijective = False
     domain: Any = constraints.real
     codomain: Any = constraints.real
+    _inverse_reference: weakref.ref[Transform] | None = None
 
     @property
     def sign(self) -> Tensor | int:
@@ -43,11 +45,22 @@ class Transform:
 
     @property
     def inv(self) -> Transform:
+        """The inverse: one object, as long as somebody has it."""
+        inverse = None if self._inverse_reference is None else self._inverse_reference()
+        if inverse is None:
+            inverse = self._inverted()
+            self._inverse_reference = weakref.ref(inverse)
+        return inverse
+
+    def _inverted(self) -> Transform:
         return _InverseTransform(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_inverse_reference": None}
 
     def with_cache(self, cache_size: int = 1) -> Transform:
         copied = type(self).__new__(type(self))
-        copied.__dict__.update(self.__dict__, _cache_size=cache_size, _cached=(None, None))
+        copied.__dict__.update(self.__getstate__(), _cache_size=cache_size, _cached=(None, None))
         return copied
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -131,6 +144,7 @@ class ComposeTransform(Transform):
     def __init__(self, parts: Sequence[Transform], cache_size: int = 0) -> None:
         super().__init__(cache_size)
         self.parts = [part.with_cache(cache_size) if cache_size else part for part in parts]
+        self._source: Transform | None = None  # what it is the inverse of
 
     @property
     def domain(self) -> Constraint:
@@ -165,7 +179,12 @@ class ComposeTransform(Transform):
 
     @property
     def inv(self) -> Transform:
-        return ComposeTransform([part.inv for part in reversed(self.parts)])
+        return super().inv if self._source is None else self._source
+
+    def _inverted(self) -> Transform:
+        inverse = ComposeTransform([part.inv for part in reversed(self.parts)])
+        inverse._source = self
+        return inverse
 
     def _call(self, x: Tensor) -> Tensor:
         for part in self.parts:
@@ -302,7 +321,7 @@ class CatTransform(Transform):
         self, tseq: Sequence[Transform], dim: int = 0, lengths: Sequence[int] | None = None, cache_size: int = 0
     ) -> None:
         super().__init__(cache_size)
-        self.transforms, self.dim = list(tseq), dim
+        self.transforms, self.dim = [part.with_cache(cache_size) if cache_size else part for part in tseq], dim
         self.lengths = [1] * len(self.transforms) if lengths is None else list(lengths)
 
     domain = property(lambda self: constraints.cat([t.domain for t in self.transforms], self.dim, self.lengths))
@@ -322,8 +341,22 @@ class CatTransform(Transform):
         return self._whole([t._inv_call(part) for t, part in zip(self.transforms, self._parts(y), strict=True)])
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        parts = zip(self.transforms, self._parts(x), self._parts(y), strict=True)
-        return self._whole([t.log_abs_det_jacobian(a, b) for t, a, b in parts])
+        parts = list(zip(self.transforms, self._parts(x), self._parts(y), strict=True))
+        log_dets: list[Any] = [t.log_abs_det_jacobian(a, b) for t, a, b in parts]
+        events = self._event_axes
+        log_dets = [
+            sum_rightmost(log_det, events - t.event_dim) for (t, _, _), log_det in zip(parts, log_dets, strict=True)
+        ]
+        if not events:
+            return self._whole(log_dets)
+        axis = self.dim - x.dim() if self.dim >= 0 else self.dim
+        if axis + events >= 0:  # The parts are of one event.
+            return sum(log_dets[1:], log_dets[0])
+        return torch.cat(log_dets, axis + events)
+
+    @property
+    def _event_axes(self) -> int:
+        return max(t.event_dim for t in self.transforms)
 
 
 class StackTransform(CatTransform):
@@ -340,6 +373,8 @@ class StackTransform(CatTransform):
 
     def _whole(self, parts: list[Tensor]) -> Tensor:
         return torch.stack(parts, self.dim)
+
+    _event_axes = 0
 
 
 def _clipped_sigmoid(x: Tensor) -> Tensor:

@@ -66,8 +66,11 @@ def script(obj: Any, optimize: object = None, _frames_up: int = 0, _rcb: object 
     return obj
 
 
-def trace(func: Any, example_inputs: Any = None, *args: Any, **options: Any) -> Any:
-    """The function or module itself."""
+def trace(func: Any, example_inputs: Any = None, *args: Any, example_kwarg_inputs: Any = None, **options: Any) -> Any:
+    """The function or module itself, which is called once with the example: what cannot run raises here."""
+    if example_inputs is not None or example_kwarg_inputs is not None:
+        example = () if example_inputs is None else example_inputs
+        func(*(example if builtins.isinstance(example, tuple | list) else (example,)), **(example_kwarg_inputs or {}))
     return func
 
 

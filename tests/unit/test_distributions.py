@@ -254,6 +254,8 @@ def test_mixtures_and_composed_transforms_match_torch(device: str, default_devic
         lambda t, d: d.Exponential(1.0).log_prob(t.tensor(-1.0)),
         lambda t, d: d.Normal(t.zeros(3), 1.0).log_prob(t.zeros(2)),
         lambda t, d: d.Normal("a", 1.0),
+        lambda t, d: d.HalfCauchy(1.0).log_prob(3.0),
+        lambda t, d: d.TransformedDistribution(d.Normal(0.0, 1.0), [lambda x: x]),
     ],
 )
 def test_wrong_parameters_are_refused_as_by_torch(wrong: Any) -> None:
@@ -290,6 +292,45 @@ SEEN: dict[str, Any] = {
 }
 
 
+def kept(thing: Any, make: Any) -> str:
+    """The name of the class of what is expanded, of a class derived from `thing`."""
+    return type(make(type("Derived", (thing,), {})).expand((2,))).__name__
+
+
+def divergences(t: Any, d: Any) -> Any:
+    ends = [d.Bernoulli(0.0), d.Bernoulli(1.0), d.Bernoulli(0.25)]
+    return [[round(d.kl_divergence(p, q).item(), 4) for p in ends] for q in ends]
+
+
+SEEN |= {
+    "inverse of the inverse": lambda t, d: (lambda e, c: (e.inv.inv is e, c.inv.inv is c, c.inv is c.inv))(
+        d.ExpTransform(), d.ComposeTransform([d.ExpTransform(), d.TanhTransform()]).inv
+    ),
+    "parts of one event": lambda t, d: (
+        lambda parts: tuple(d.CatTransform(parts, 1, [2, 2]).log_abs_det_jacobian(t.ones(5, 4), t.ones(5, 4)).shape)
+    )([d.AffineTransform(0.0, t.full((2,), 2.0), event_dim=1)] * 2),
+    "derived and expanded": lambda t, d: (
+        kept(d.Independent, lambda kind: kind(d.Normal(t.zeros(2), 1.0), 1)),
+        kept(d.MixtureSameFamily, lambda kind: kind(d.Categorical(t.ones(2)), d.Normal(t.zeros(2), 1.0))),
+    ),
+    "supports of classes": lambda t, d: [
+        (kind.support.event_dim, kind.support.is_discrete) for kind in (d.Uniform, d.Pareto, d.Binomial, d.Categorical)
+    ],
+    "divergences at the ends": divergences,
+    "a certain continuous coin": lambda t, d: round(d.ContinuousBernoulli(t.tensor([0.0])).entropy().item(), 4),
+    "by the family": lambda t, d: round(
+        d.kl._kl_expfamily_expfamily(d.ContinuousBernoulli(t.tensor(0.2)), d.ContinuousBernoulli(t.tensor(0.5))).item(),
+        4,
+    ),
+    "probabilities nobody asked for": lambda t, d: (
+        lambda one_hot, chosen: (
+            (one_hot.enumerate_support().shape, chosen.enumerate_support().shape, chosen.mean.shape)
+            and sorted({*vars(chosen), *vars(one_hot._categorical)} & {"probs"})
+        )
+    )(d.OneHotCategorical(logits=t.zeros(3)), d.Categorical(logits=t.zeros(3))),
+}
+
+
 def there_and_back(transform: Any, library: Any) -> bool:
     x, cached = library.tensor([0.5]), transform.with_cache()
     return cached.inv(cached(x)) is x
@@ -313,6 +354,10 @@ def test_what_is_shown_is_what_torch_shows(name: str) -> None:
         lambda t, d: d.ReshapeTransform((3,), (3, 1)).forward_shape((5, 4)),
         lambda t, d: d.Wishart(6.0, -t.eye(3)),
         lambda t, d: d.Bernoulli(0.5).log_prob(t.tensor(1)),
+        lambda t, d: d.Independent.support.event_dim,
+        lambda t, d: d.constraints.dependent.is_discrete,
+        lambda t, d: d.Distribution((), (), validate_args=False).arg_constraints,
+        lambda t, d: t.jit.trace(lambda x: d.Poisson(x).entropy(), (t.ones(2),)),
     ],
 )
 def test_what_torch_does_not_give_is_refused(asked: Any) -> None:
@@ -321,3 +366,10 @@ def test_what_torch_does_not_give_is_refused(asked: Any) -> None:
         asked(torch, theirs)
     with pytest.raises(wanted.type):
         asked(pywebgpu, ours)
+
+
+def test_a_class_that_says_nothing_of_its_values_warns() -> None:
+    with pytest.warns(UserWarning, match="arg_constraints"):
+        nothing = ours.Distribution(validate_args=True)
+    with pytest.warns(UserWarning, match="support"):
+        nothing._validate_sample(pywebgpu.zeros(2))
