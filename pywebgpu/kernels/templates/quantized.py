@@ -214,18 +214,17 @@ class _Write:
 
     def _store(self) -> None:
         build = self.build
-        size = self.m * self.n
         with build.if_(*([self.position.eq(0)] if self.lanes > 1 else [])):
             for index, row in enumerate(self.rows):
                 with build.if_(*self.inside[index]):
                     for m in range(self.m):
-                        at = flatten((constant(m), row), (self.m, self.n))
-                        self._store_result(at, size, [of_product[index][m] for of_product in self.sums])
+                        place = flatten((constant(m), row), (self.m, self.n))
+                        self._store_result(place, [of_product[index][m] for of_product in self.sums])
 
-    def _store_result(self, at: Sym, size: int, sums: Sequence[Var]) -> None:
+    def _store_result(self, place: Sym, sums: Sequence[Var]) -> None:
         build = self.build
         for product, total in zip(self.products, sums, strict=True):
-            build.define(product, at, build.let(rounded(total, product.spec.dtype)))
-        values = {id(node): build.value(node, element(at, node)) for node in self.work.nodes}
+            build.define(product, place, build.let(rounded(total, product.spec.dtype)))
+        values = {id(node): build.value(node, element(place, node)) for node in self.work.nodes}
         for node in self.work.outputs:
-            build.store(node, at, values[id(node)])
+            build.store(node, place, values[id(node)])
