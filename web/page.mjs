@@ -19,7 +19,7 @@ export const input = (id) => element(id, HTMLInputElement);
 
 /**
  * A worker with Python in it.
- * @param {"training" | "editing" | "measuring"} name @param {(message: any) => void} hear @param {{ device?: "cpu" }} [options]
+ * @param {"training" | "editing" | "chatting" | "measuring"} name @param {(message: any) => void} hear @param {{ device?: "cpu" }} [options]
  */
 export function startWorker(name, hear, options = {}) {
   const worker = new Worker(new URL("worker.mjs", import.meta.url), { type: "module", name });

@@ -45,7 +45,7 @@ PACKING = {"id": lzma.FILTER_LZMA2, "preset": lzma.PRESET_EXTREME | 9, "lc": 4, 
 FOREVER = "public, max-age=31536000, immutable"  # for addresses that name a version
 KEPT = re.compile(r"kept/([0-9a-f]{24})/([\w.-]+)", re.ASCII)  # such addresses: of what is made here, with its digest
 BESIDE = {"training.py": ("inside.py",), "editing.py": ("figures.py",)}  # what a script of web/ imports from there
-ARCHIVES = ("training.xz", "rest.xz", "editing.xz", "measuring.xz")
+ARCHIVES = ("training.xz", "rest.xz", "editing.xz", "chatting.xz", "measuring.xz")
 SNAPSHOTS = ("training.gz", "editing.gz")
 # What plays the model of the first view, and that model.
 PLAYER = tuple(f"{n}.mjs" for n in ("files", "host_program", "player", "runner", "safetensors", "validate", "values"))
@@ -126,6 +126,7 @@ class Site:
             "training.xz": lambda: self._archive(self._training(later=False)),
             "rest.xz": lambda: self._archive(self._training(later=True)),
             "editing.xz": lambda: self._archive(self._files("editing.py")),
+            "chatting.xz": lambda: self._archive(self._files("chatting.py") | _templates()),
             "measuring.xz": lambda: self._archive(self._files("measuring.py") | self._workloads()),
             "documentation.txt": self._documentation,
             "model.txt": (folders.demo / "model.py").read_bytes,
@@ -316,6 +317,16 @@ class Site:
             return _file(body, file.name, cache=cache, pack=pack)
         except (OSError, ValueError, RuntimeError):  # No file can have the name: too long, a NUL, links in a circle.
             return None
+
+
+def _templates() -> dict[str, bytes]:
+    """What turns a chat into text by the model's template, as far as this Python has it."""
+    contents = {}
+    for name in ("jinja2", "markupsafe"):
+        spec = importlib.util.find_spec(name)
+        for folder in (spec and spec.submodule_search_locations) or ():
+            contents |= {f"{name}/{path.name}": path.read_bytes() for path in Path(folder).glob("*.py")}
+    return contents
 
 
 def _stays(name: str) -> bool:

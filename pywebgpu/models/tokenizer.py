@@ -135,6 +135,10 @@ def _byte_pairs(metadata: Mapping[str, Any], where: str) -> Any:
         raise ValueError(f"{where}its tokenizer is {kind!r}; known is 'gpt2', with tokens and merges")
     if words not in PATTERNS:
         raise ValueError(f"{where}its words are cut as {words!r}; known are {', '.join(PATTERNS)}")
+    known = set(tokens)
+    wrong = next((merge for merge in merges if not known.issuperset({*merge.split(" "), merge.replace(" ", "")})), None)
+    if wrong is not None:
+        raise ValueError(f"{where}the merge {wrong!r} joins or makes what is no token")
     pairs = [tuple(merge.split(" ", 1)) for merge in merges]
     types = metadata.get("tokenizer.ggml.token_type", ())
     special = [token for token, token_type in zip(tokens, types, strict=False) if token_type in SPECIAL]

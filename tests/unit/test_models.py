@@ -1,5 +1,6 @@
 """Language models: logits of `transformers`, the cache, what is drawn, chats, and a model that a package ships."""
 
+import asyncio
 import importlib.util
 import json
 from pathlib import Path
@@ -16,6 +17,7 @@ from pywebgpu.models.llama import IN_LAYER, OUTSIDE, Llama
 from pywebgpu.models.tokenizer import Tokenizer
 from pywebgpu.tensor import create
 from pywebgpu.tensor.tensor import Tensor
+from tests import tiny_chat
 from tests.cases import language_models as cases
 
 IDS = create.tensor(cases.IDS, device="cpu")
@@ -214,6 +216,26 @@ def test_what_is_no_model_is_refused(tmp_path: Path) -> None:
             Llama.from_file(tmp_path / name)
     with pytest.raises(ValueError, match="its tokenizer is None"):
         Tokenizer.from_file(tmp_path / "a")
+
+
+@pytest.mark.parametrize("merge", ["a c", "a missing"])
+def test_merges_are_of_tokens(merge: str, tmp_path: Path) -> None:
+    file = gguf.File(tiny_chat.write(tmp_path / "tiny.gguf"))
+    file.metadata["tokenizer.ggml.merges"] = ["a b", merge]
+    with pytest.raises(ValueError, match=f"the merge '{merge}'"):
+        Tokenizer.from_file(file)
+
+
+def test_an_answer_is_awaited(tmp_path: Path) -> None:
+    path = tiny_chat.write(tmp_path / "tiny.gguf")
+    talk, awaited = (Chat.from_file(path, "cpu", length=128) for _ in range(2))
+
+    async def reply() -> list[str]:
+        return [piece async for piece in awaited.reply_async("Hi!", max_new_tokens=9)]
+
+    assert asyncio.run(reply()) == list(talk.reply("Hi!", max_new_tokens=9))
+    assert awaited.messages == talk.messages
+    assert awaited.tokens == 9
 
 
 # A whole model
