@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from js import FileReaderSync
-from pyodide.ffi import create_proxy
+from pyodide.ffi import JsException, create_proxy
 
 import pywebgpu as torch
 from pywebgpu import devices
@@ -40,8 +40,7 @@ async def main(port: Any) -> None:
         try:
             await talker.do(command)
         except Exception as error:
-            what = str(error) if isinstance(error, PywebgpuError | ValueError) else f"{type(error).__name__}: {error}"
-            talker.tell("failed", text=what)
+            talker.tell("failed", text=_explain(error))
 
 
 class Talker:
@@ -143,6 +142,12 @@ class Ranges:
     def _read(self, begin: int, end: int) -> bytes:
         content: bytes = self._reader.readAsArrayBuffer(self._blob.slice(begin, end)).to_bytes()
         return content
+
+
+def _explain(error: Exception) -> str:
+    if isinstance(error, JsException):
+        return str(error.message)
+    return str(error) if isinstance(error, PywebgpuError | ValueError) else f"{type(error).__name__}: {error}"
 
 
 def _device_bytes() -> int:

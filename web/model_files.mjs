@@ -65,7 +65,8 @@ async function keepStream(name, progress, open) {
     access.truncate(start);
     let came = start;
     const reader = stream?.getReader();
-    for (let part = await reader?.read(); part && !part.done; part = await reader?.read()) {
+    const next = () => reader?.read().catch(() => undefined); // A connection that breaks is one that ends too early.
+    for (let part = await next(); part && !part.done; part = await next()) {
       for (let from = 0; from < part.value.length; from += SLICE) {
         came += access.write(part.value.subarray(from, from + SLICE), { at: came });
       }
@@ -74,7 +75,7 @@ async function keepStream(name, progress, open) {
         return null;
       }
     }
-    if (whole > came) throw new Error(`${name}: the connection ended at ${came} of ${whole} bytes; what came is kept`);
+    if (whole > came || (stream && !whole && !came)) throw new Error(`${name}: the connection ended at ${came} of ${whole} bytes; what came is kept`);
   } finally {
     access.close();
   }

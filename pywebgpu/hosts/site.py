@@ -321,7 +321,7 @@ class Site:
 
 def _templates() -> dict[str, bytes]:
     """What turns a chat into text by the model's template, as far as this Python has it."""
-    contents = {}
+    contents: dict[str, bytes] = {}
     for name in ("jinja2", "markupsafe"):
         spec = importlib.util.find_spec(name)
         for folder in (spec and spec.submodule_search_locations) or ():
