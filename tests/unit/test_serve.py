@@ -32,11 +32,11 @@ _SPEC.loader.exec_module(parts)
 BLOCKS = ("body", "orelse", "handlers", "finalbody")
 USES = (ast.Name, ast.Constant)
 COMPREHENSIONS = ("listcomp", "setcomp", "dictcomp", "genexpr")  # as symtable names their scopes
-DOWNLOAD = 301_700  # bytes that the Train tab may load besides Pyodide
+DOWNLOAD = 302_200  # bytes that the Train tab may load besides Pyodide
 # Modules of the other tabs, of the first view, and of what is looked at when it is opened.
 LAZY = (
     *("editor", "files", "gallery", "interplay", "sharing", "terminal", "widgets"),
-    *("first", "inside", "drift", "program_view", "measure", "peers"),
+    *("first", "inside", "drift", "program_view", "chat", "model_files", "measure", "peers"),
 )
 # What it loads, besides its archive, text and packages.
 PAGE = (
