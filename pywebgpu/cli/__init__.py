@@ -13,7 +13,7 @@ _COMMANDS = {
     "run": ("pywebgpu.cli.run", "runs a program written for PyTorch: `import torch` is pywebgpu in it"),
     "node": ("pywebgpu.hosts.node", "runs a script in Pyodide on Node, with WebGPU by Dawn"),
     "chromium": ("pywebgpu.hosts.chromium", "runs a script in Pyodide in a page of Chromium, without a window"),
-    "serve": ("pywebgpu.hosts.serve", "serves the pages in which a model trains and Python can be edited and run"),
+    "serve": ("pywebgpu.cli.serve", "serves the pages in which a model trains, or, with --model, a language model"),
     "chat": ("pywebgpu.cli.chat", "talks with a language model of a GGUF file"),
     "finetune": ("pywebgpu.cli.finetune", "teaches a language model a text, by adapters beside its layers"),
     "search": ("pywebgpu.cli.search", "finds the passages of text files that are nearest in meaning to a question"),

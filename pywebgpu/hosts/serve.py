@@ -44,7 +44,11 @@ HEADERS = {
 
 def main(arguments: Sequence[str]) -> int:
     """The command: serves until Ctrl-C."""
-    parser = argparse.ArgumentParser(prog="pywebgpu serve", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="pywebgpu serve",
+        description=__doc__,
+        epilog="With --model FILE a language model is served instead: pywebgpu serve --model FILE --help",
+    )
     parser.add_argument("--port", type=int, default=PORT, help=f"the port of this machine ({PORT}); 0 takes a free one")
     parser.add_argument("--cdn", action="store_true", help="load Pyodide and the page's libraries from the network")
     parser.add_argument(
@@ -58,15 +62,21 @@ def main(arguments: Sequence[str]) -> int:
         pages = site.Site(site.find_folders(cdn=options.cdn, pyodide=options.pyodide))
         server = start(options.port, pages)
     except (site.SiteError, OSError, OverflowError) as error:
-        busy = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
-        what = (
-            f"another program has port {options.port}; --port 0 takes a free one, --port N that one" if busy else error
-        )
-        print(f"pywebgpu serve: {what}", file=sys.stderr)
+        print(f"pywebgpu serve: {failure(error, options.port)}", file=sys.stderr)
         return 2
     threading.Thread(target=pages.prepare, daemon=True).start()  # A page opened meanwhile does without.
+    return run(server)
+
+
+def start(port: int, pages: site.Site) -> Server:
+    """A server that listens; its serve_forever answers. Raises OSError for a port that is taken."""
+    return Server(("127.0.0.1", port), partial(Handler, pages))
+
+
+def run(server: Server, path: str = "") -> int:
+    """Answers until Ctrl-C; an exit status."""
     with server:
-        print(f"{address(server)}  (Ctrl-C ends)", flush=True)
+        print(f"{address(server)}{path}  (Ctrl-C ends)", flush=True)
         try:
             server.serve_forever()
         except KeyboardInterrupt:
@@ -74,9 +84,11 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def start(port: int, pages: site.Site) -> Server:
-    """A server that listens; its serve_forever answers. Raises OSError for a port that is taken."""
-    return Server(("127.0.0.1", port), partial(Handler, pages))
+def failure(error: Exception, port: int) -> str:
+    """Why no server listens on a port."""
+    if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
+        return f"another program has port {port}; --port 0 takes a free one, --port N that one"
+    return str(error)
 
 
 def address(server: Server) -> str:
@@ -163,17 +175,13 @@ class _Requests(io.RawIOBase):
         return self.connection.recv_into(buffer)
 
 
-class Handler(BaseHTTPRequestHandler):
-    """GET, also of a range, HEAD and OPTIONS; connections stay open."""
+class Requests(BaseHTTPRequestHandler):
+    """What all servers of this machine check of a request, and how they answer; connections stay open."""
 
     protocol_version = "HTTP/1.1"
     default_request_version = "HTTP/1.0"  # of a first line without one: its answer has a status, too
     server_version, sys_version = "pywebgpu", ""
     server: Server
-
-    def __init__(self, pages: site.Site, *rest: object) -> None:
-        self.pages = pages
-        super().__init__(*rest)  # type: ignore[arg-type]
 
     def setup(self) -> None:
         super().setup()
@@ -186,7 +194,7 @@ class Handler(BaseHTTPRequestHandler):
         super().handle_one_request()
 
     def parse_request(self) -> bool:
-        """Also refuses what no page of this server asks. The answer is then sent."""
+        """Also refuses what was not meant for this server. The answer is then sent."""
         if not super().parse_request():
             return False
         wrong = self._wrong()
@@ -204,9 +212,11 @@ class Handler(BaseHTTPRequestHandler):
             return HTTPStatus.BAD_REQUEST, "An address starts with a slash"
         if len(self.path) > LONGEST:
             return HTTPStatus.REQUEST_URI_TOO_LONG, f"An address has at most {LONGEST} characters"
-        if "Transfer-Encoding" in self.headers or self.headers.get("Content-Length", "0") != "0":
-            self.close_connection = True  # Nobody reads the body, which would look like another request.
-        return None
+        return self.wrong_body()
+
+    def wrong_body(self) -> tuple[HTTPStatus, str] | None:
+        """What is wrong with a request's body, by its headers."""
+        raise NotImplementedError
 
     def send_response(self, code: int, message: str | None = None) -> None:
         self.connection.settimeout(SECONDS)
@@ -217,13 +227,40 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         super().end_headers()
 
+    def answer(self, status: HTTPStatus, body: bytes | None, headers: dict[str, str]) -> None:
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        if self.close_connection:
+            self.send_header("Connection", "close")
+        if body is not None:
+            self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if body and self.command != "HEAD":
+            self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Silent: the page itself says what is missing."""
+
+
+class Handler(Requests):
+    """GET, also of a range, HEAD and OPTIONS."""
+
+    def __init__(self, pages: site.Site, *rest: object) -> None:
+        self.pages = pages
+        super().__init__(*rest)  # type: ignore[arg-type]
+
+    def wrong_body(self) -> None:
+        if "Transfer-Encoding" in self.headers or self.headers.get("Content-Length", "0") != "0":
+            self.close_connection = True  # Nobody reads the body, which would look like another request.
+
     def do_GET(self) -> None:
         with self.server.answering(self.connection) as is_free:
             if not is_free:
                 self.close_connection = True
-                self._answer(HTTPStatus.SERVICE_UNAVAILABLE, b"", {"Retry-After": "1"})
+                self.answer(HTTPStatus.SERVICE_UNAVAILABLE, b"", {"Retry-After": "1"})
             elif self.command == "OPTIONS":
-                self._answer(HTTPStatus.NO_CONTENT, None, {"Allow": "GET, HEAD, OPTIONS"})
+                self.answer(HTTPStatus.NO_CONTENT, None, {"Allow": "GET, HEAD, OPTIONS"})
             else:
                 self._get()
 
@@ -233,12 +270,12 @@ class Handler(BaseHTTPRequestHandler):
         try:
             file = self.pages.file(unquote(urlsplit(self.path).path).lstrip("/"))
         except (site.SiteError, ValueError) as error:  # A ValueError of urlsplit.
-            self._answer(HTTPStatus.NOT_FOUND, f"{error}\n".encode(), {"Content-Type": "text/plain; charset=utf-8"})
+            self.answer(HTTPStatus.NOT_FOUND, f"{error}\n".encode(), {"Content-Type": "text/plain; charset=utf-8"})
             return
         if file is None:
-            self._answer(HTTPStatus.NOT_FOUND, b"not found\n", {"Content-Type": "text/plain; charset=utf-8"})
+            self.answer(HTTPStatus.NOT_FOUND, b"not found\n", {"Content-Type": "text/plain; charset=utf-8"})
         elif file.redirect:
-            self._answer(HTTPStatus.FOUND, b"", {"Location": file.redirect})
+            self.answer(HTTPStatus.FOUND, b"", {"Location": file.redirect})
         else:
             self._send(file)
 
@@ -254,16 +291,16 @@ class Handler(BaseHTTPRequestHandler):
         packed_tag = file.tag.removesuffix('"') + '-gzip"'  # What is packed has other bytes: no range continues it.
         length, part = len(file.body), self._range(file)
         if self.headers.get("If-None-Match") in (file.tag, packed_tag):
-            self._answer(HTTPStatus.NOT_MODIFIED, None, headers)
+            self.answer(HTTPStatus.NOT_MODIFIED, None, headers)
         elif part:
             headers["Content-Range"] = f"bytes {part.start}-{part.stop - 1}/{length}"
-            self._answer(HTTPStatus.PARTIAL_CONTENT, file.body[part.start : part.stop], headers)
+            self.answer(HTTPStatus.PARTIAL_CONTENT, file.body[part.start : part.stop], headers)
         elif part is not None:
-            self._answer(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, b"", {"Content-Range": f"bytes */{length}"})
+            self.answer(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, b"", {"Content-Range": f"bytes */{length}"})
         elif file.packed and "gzip" in self.headers.get("Accept-Encoding", ""):
-            self._answer(HTTPStatus.OK, file.packed, headers | {"Content-Encoding": "gzip", "ETag": packed_tag})
+            self.answer(HTTPStatus.OK, file.packed, headers | {"Content-Encoding": "gzip", "ETag": packed_tag})
         else:
-            self._answer(HTTPStatus.OK, file.body, headers)
+            self.answer(HTTPStatus.OK, file.body, headers)
 
     def _range(self, content: site.File) -> range | None:
         """The bytes that are asked for, none where the file is shorter; None where the whole is the answer."""
@@ -276,18 +313,3 @@ class Handler(BaseHTTPRequestHandler):
         if last and int(last) < int(first):
             return None
         return range(int(first), min(int(last) + 1, length) if last else length)
-
-    def _answer(self, status: HTTPStatus, body: bytes | None, headers: dict[str, str]) -> None:
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name, value)
-        if self.close_connection:
-            self.send_header("Connection", "close")
-        if body is not None:
-            self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        if body and self.command != "HEAD":
-            self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Silent: the page itself says what is missing."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from pywebgpu.io import gguf
@@ -37,7 +37,7 @@ class Chat:
         self.length = min(length, model.config.max_position_embeddings)
         self.system = system
         self.messages: list[dict[str, str]] = []
-        self._answer: _Answer | None = None
+        self._answer: Answer | None = None
         self._decoder = Decoder(model, self.length, sampling, generator)
         self.reset()
 
@@ -97,11 +97,11 @@ class Chat:
                 return
             self._decoder.advance()
 
-    def _begin(self, text: str, most: int) -> _Answer:
+    def _begin(self, text: str, most: int) -> Answer:
         ids = self.tokenizer.chat([*self.messages, {"role": "user", "content": text}])
         if len(ids) >= self.length:
             raise ValueError(f"chat: the conversation has {len(ids)} tokens; there is room for {self.length}")
-        answer = _Answer(self.tokenizer, min(most, self.length - len(ids)))
+        answer = Answer(self.tokenizer, min(most, self.length - len(ids)))
         self._decoder.begin(ids)
         self.messages += ({"role": "user", "content": text}, {"role": "assistant", "content": ""})
         self._answer = answer
@@ -113,20 +113,35 @@ class Chat:
             yield piece
 
 
-class _Answer:
-    """An answer in the making: at most `most` tokens, of which `tokens` came in `seconds`."""
+class Answer:
+    """A text in the making: at most `most` tokens, of which `tokens` came in `seconds`, up to one of `stop`.
 
-    def __init__(self, tokenizer: Tokenizer, most: int) -> None:
-        self._pieces, self._stop, self._most = Pieces(tokenizer), tokenizer.stop, most
+    is_over: whether it has ended.  is_cut: whether that was because of `most`.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, most: int, stop: Sequence[str] = ()) -> None:
+        self._pieces, self._ends, self._most = Pieces(tokenizer), tokenizer.stop, most
+        self._stop, self._waiting = tuple(filter(None, stop)), ""
         self._start = time.perf_counter()
-        self.tokens, self.seconds, self.is_over = 0, 0.0, False
+        self.tokens, self.seconds, self.is_over, self.is_cut = 0, 0.0, False, False
 
     def take(self, token: int) -> str:
-        """The text that a token completes."""
+        """The text that a token completes; what may be the beginning of one of `stop` waits for what follows."""
         self.seconds = time.perf_counter() - self._start
-        if token in self._stop:
+        if token in self._ends:
             self.is_over = True
-            return self._pieces.rest()
+            return self._release(self._pieces.rest())
         self.tokens += 1
-        self.is_over = self.tokens == self._most
-        return self._pieces.add(token) + (self._pieces.rest() if self.is_over else "")
+        self.is_over = self.is_cut = self.tokens == self._most
+        return self._release(self._pieces.add(token) + (self._pieces.rest() if self.is_over else ""))
+
+    def _release(self, text: str) -> str:
+        text = self._waiting + text
+        starts = [index for index in map(text.find, self._stop) if index >= 0]
+        if starts:
+            self.is_over, self.is_cut, self._waiting = True, False, ""
+            return text[: min(starts)]
+        ends = (length for stop in self._stop for length in range(len(stop) - 1, 0, -1) if text.endswith(stop[:length]))
+        n_waiting = 0 if self.is_over else max(ends, default=0)
+        self._waiting = text[len(text) - n_waiting :]
+        return text[: len(text) - n_waiting]

@@ -67,6 +67,10 @@ class TextEncoder:
         places = sorted(range(len(order)), key=order.__getitem__)
         return functions.cat(parts)[create.tensor(places, device=self._device)]
 
+    def n_tokens(self, text: str) -> int:
+        """How many tokens of a text count."""
+        return len(self.tokenizer.encode(text, self.length))
+
     @property
     def _device(self) -> DeviceLike:
         return self.model.embeddings.word_embeddings.weight.device

@@ -10,33 +10,21 @@ import pywebgpu
 from pywebgpu.cli import finetune as command
 from pywebgpu.io import gguf, safetensors
 from pywebgpu.models import finetuning, lora
-from pywebgpu.models.llama import IN_LAYER, OUTSIDE, Llama, LlamaConfig, as_in_gguf
+from pywebgpu.models.llama import Llama
 from pywebgpu.models.lora import LoraConfig, LoraLinear
 from pywebgpu.models.quantized import QuantizedLinear, quantize
 from pywebgpu.tensor import create
-from pywebgpu.tensor.tensor import Tensor
 from tests.cases import adapters as cases
-from tests.cases import language_models
+from tests.cases import language_models, spelling
 
 CONFIG = LoraConfig(**cases.ADAPTERS | {"target_modules": tuple(cases.ADAPTERS["target_modules"])})
 IDS = create.tensor(language_models.IDS, device="cpu")
 
 
-def _model(device: str = "cpu") -> Llama:
-    facts = {key: value for key, value in cases.FACTS.items() if key != "rope_parameters"}
-    config = LlamaConfig(**facts)
-    shapes = {key: tuple(value.shape) for key, value in Llama(config).state_dict().items()}
-    return Llama.with_weights(config, _tensors(shapes, device))
-
-
-def _tensors(shapes: dict[str, tuple[int, ...]], device: str) -> dict[str, Tensor]:
-    return {key: create.tensor(array, device=device) for key, array in language_models.weights(shapes).items()}
-
-
 def _adapted(model: Llama, device: str = "cpu") -> Llama:
     """The model with the adapters of the table, none of which is 0."""
     lora.add(model, CONFIG)
-    model.load_state_dict(_tensors(cases.SHAPES, device), strict=False)
+    model.load_state_dict(spelling.tensors(cases.SHAPES, device), strict=False)
     return model
 
 
@@ -47,7 +35,7 @@ def _losses(model: Llama, n_steps: int, device: str = "cpu") -> list[float]:
 
 
 def test_losses_are_those_of_peft(device: str) -> None:
-    model = _adapted(_model(device), device)
+    model = _adapted(spelling.model(device), device)
     before = {key: value.clone() for key, value in model.state_dict().items() if "lora_" not in key}
     losses = _losses(model, 20, device)
     assert max(abs(a - b) for a, b in zip(losses, cases.LOSSES, strict=True)) < 1e-3
@@ -57,8 +45,8 @@ def test_losses_are_those_of_peft(device: str) -> None:
 
 @pytest.mark.parametrize("format", ["q8_0", "q4_1"])
 def test_quantised_weights_train_as_the_numbers_they_stand_for(format: str, device: str) -> None:
-    quantised = quantize(_model(device), format, skip=["lm_head", "model.embed_tokens"])
-    plain = _model(device)
+    quantised = quantize(spelling.model(device), format, skip=["lm_head", "model.embed_tokens"])
+    plain = spelling.model(device)
     state = {f"{path}.weight": layer.weight for path, layer in quantised.named_modules() if _is_quantised(layer)}
     assert len(state) == 14
     plain.load_state_dict(state, strict=False)
@@ -73,7 +61,7 @@ def _is_quantised(layer: object) -> bool:
 
 
 def test_an_adapter_starts_without_effect() -> None:
-    model = _model()
+    model = spelling.model()
     expected = model(IDS)
     lora.add(model, CONFIG)
     assert model(IDS).equal(expected)
@@ -83,13 +71,13 @@ def test_an_adapter_starts_without_effect() -> None:
 
 
 def test_files_have_the_names_of_peft(tmp_path: Path) -> None:
-    model = _adapted(_model())
+    model = _adapted(spelling.model())
     expected = model(IDS)
     lora.save(model, CONFIG, tmp_path)
     assert set(safetensors.load_file(tmp_path / "adapter_model.safetensors")) == {
         f"base_model.model.{name}" for name in cases.SHAPES
     }
-    again = _model()
+    again = spelling.model()
     assert lora.load(again, tmp_path) == CONFIG
     assert again(IDS).equal(expected)
 
@@ -108,21 +96,21 @@ def test_files_have_the_names_of_peft(tmp_path: Path) -> None:
     ],
 )
 def test_other_adapters_are_refused(facts: dict[str, Any], text: str, tmp_path: Path) -> None:
-    lora.save(_adapted(_model()), CONFIG, tmp_path)
+    lora.save(_adapted(spelling.model()), CONFIG, tmp_path)
     path = tmp_path / "adapter_config.json"
     path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | facts), "utf-8")
     with pytest.raises(ValueError, match=text):
-        lora.load(_model(), tmp_path)
+        lora.load(spelling.model(), tmp_path)
 
 
 def test_adapters_are_added_once() -> None:
     with pytest.raises(ValueError, match="merge them first"):
-        lora.add(_adapted(_model()))
+        lora.add(_adapted(spelling.model()))
 
 
 @pytest.mark.parametrize("is_quantised", [False, True])
 def test_a_merged_model_does_the_same(is_quantised: bool) -> None:
-    model = _model()
+    model = spelling.model()
     if is_quantised:
         quantize(model, "q8_0")
     expected = _adapted(model)(IDS)
@@ -134,36 +122,8 @@ def test_a_merged_model_does_the_same(is_quantised: bool) -> None:
 # Files of models
 
 
-def _gguf(model: Llama, path: Path) -> gguf.File:
-    """The model as a GGUF file with a tokenizer of the letters."""
-    names = {ours: theirs for theirs, ours in {**IN_LAYER, **OUTSIDE}.items()}
-    tensors = {}
-    for key, value in model.state_dict().items():
-        stem, kind = key.rsplit(".", 1)
-        layer, _, inner = stem.removeprefix("model.layers.").partition(".")
-        name = f"blk.{layer}.{names[inner]}.{kind}" if stem.startswith("model.layers.") else f"{names[stem]}.{kind}"
-        tensors[name] = as_in_gguf(key, value, "llama", model.config.head_dim)
-    config = model.config
-    letters = [*map(chr, range(97, 123)), "Ġ", "Ċ"]
-    metadata = {
-        "general.architecture": "llama",
-        "llama.block_count": config.num_hidden_layers,
-        "llama.embedding_length": config.hidden_size,
-        "llama.feed_forward_length": config.intermediate_size,
-        "llama.attention.head_count": config.num_attention_heads,
-        "llama.attention.head_count_kv": config.num_key_value_heads,
-        "llama.attention.layer_norm_rms_epsilon": config.rms_norm_eps,
-        "tokenizer.ggml.model": "gpt2",
-        "tokenizer.ggml.tokens": [*letters, *(f"<{i}>" for i in range(config.vocab_size - len(letters)))],
-        "tokenizer.ggml.merges": [],
-    }
-    formats = {"blk.0.attn_q.weight": "q4_1", "blk.0.ffn_up.weight": "q4_0"}
-    gguf.save_file(tensors, path, metadata, formats=formats)
-    return gguf.File(path)
-
-
 def test_a_gguf_file_is_written_back(tmp_path: Path) -> None:
-    source = _gguf(_model(), tmp_path / "a.gguf")
+    source = spelling.write(spelling.model(), tmp_path / "a.gguf")
     model = _adapted(Llama.from_file(source, "cpu"))
     expected = model(IDS)
     lora.save_gguf(model, source, tmp_path / "b.gguf")
@@ -185,7 +145,7 @@ def test_rows_of_a_text_share_a_token() -> None:
 
 
 def test_each_pass_takes_all_rows() -> None:
-    training = finetuning.Finetuning(lora.add(_model()), learning_rate=0.0)
+    training = finetuning.Finetuning(lora.add(spelling.model()), learning_rate=0.0)
     rows = create.tensor(cases.TOKENS, device="cpu")
     with pywebgpu.no_grad():
         expected = sorted(finetuning.loss(training.model, row[None]).item() for row in rows)
@@ -195,7 +155,7 @@ def test_each_pass_takes_all_rows() -> None:
 
 
 def test_the_command_trains_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    _gguf(_model(), tmp_path / "a.gguf")
+    spelling.write(spelling.model(), tmp_path / "a.gguf")
     (tmp_path / "a.txt").write_text("the cat sat on the mat " * 9, "utf-8")
     files = ["--model", str(tmp_path / "a.gguf"), "--data", str(tmp_path / "a.txt"), "--out", str(tmp_path / "out")]
     sizes = ["--steps", "12", "--length", "16", "--batch", "2", "--rank", "2", "--learning-rate", "0.02"]

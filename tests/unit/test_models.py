@@ -11,8 +11,8 @@ import pytest
 import pywebgpu
 from pywebgpu.cli import chat as command
 from pywebgpu.io import gguf, safetensors
-from pywebgpu.models.chat import Chat
-from pywebgpu.models.generation import CHUNK, Decoder, Sampling, generate, sample
+from pywebgpu.models.chat import Answer, Chat
+from pywebgpu.models.generation import CHUNK, Decoder, Sampling, generate, guess, sample
 from pywebgpu.models.llama import IN_LAYER, OUTSIDE, Llama
 from pywebgpu.models.tokenizer import Tokenizer
 from pywebgpu.tensor import create
@@ -193,6 +193,86 @@ def test_repetition_is_penalised(tmp_path: Path) -> None:
     assert len(set(plain)) < 20
     tokens = list(generate(model, [3, 1, 4], max_new_tokens=20, sampling=Sampling(repetition_penalty=1e6)))
     assert len({3, 1, 4, *tokens}) == 23
+
+
+def test_one_decoder_chooses_in_several_ways(tmp_path: Path, device: str) -> None:
+    """Steps are compiled for each kind of sampling, and take any numbers."""
+    model = Llama.from_file(_folder("qwen 2", tmp_path), device)
+    generator = pywebgpu.Generator(device)
+    decoder = Decoder(model, 64, generator=generator)
+
+    def said(sampling: Sampling, seed: int = 0) -> list[int]:
+        generator.manual_seed(seed)
+        decoder.sampling = sampling
+        return [decoder.prompt([3, 1, 4, 1, 5]), *(decoder.step() for _ in range(5))]
+
+    likeliest, penalised = said(Sampling()), said(Sampling(repetition_penalty=1e6))
+    assert said(Sampling(temperature=5.0, top_k=1)) == likeliest
+    assert said(Sampling(temperature=5.0, top_k=50, top_p=1e-6)) == likeliest
+    assert said(Sampling(temperature=5.0, min_p=0.999)) == likeliest
+    assert len(set(penalised)) == 6
+    drawn = [said(Sampling(temperature=temperature), seed) for temperature in (2.0, 3.0) for seed in (1, 2, 1)]
+    assert drawn[0] == drawn[2] != drawn[1]
+    assert drawn[3] == drawn[5] != drawn[4]
+    assert said(Sampling(temperature=1e-4)) == likeliest
+    assert said(Sampling()) == likeliest
+
+
+@pytest.mark.parametrize("n_guesses", [1, 5])
+def test_guesses_change_no_token(n_guesses: int, tmp_path: Path, device: str) -> None:
+    model = Llama.from_file(_folder("llama tied", tmp_path), device)
+    prompt = [3, 1, 4, 3, 1, 4, 3, 1]
+    expected = list(generate(model, prompt, max_new_tokens=30))
+    decoder = Decoder(model, 64, n_guesses=n_guesses)
+    parts = [[decoder.prompt(prompt)]]
+    while sum(map(len, parts)) < 30:
+        parts.append(decoder.steps())
+    assert [token for part in parts for token in part][:30] == expected
+    assert len(parts) < 30
+    stop = expected[20:21]
+    tokens = list(generate(model, prompt, max_new_tokens=30, n_guesses=n_guesses, stop=stop))
+    assert tokens == expected[: expected.index(stop[0])]
+
+
+class _Letters:
+    """A tokenizer whose tokens are characters."""
+
+    stop = frozenset([0])
+
+    def decode(self, ids: list[int]) -> str:
+        return "".join(map(chr, ids))
+
+
+@pytest.mark.parametrize(
+    ("text", "stop", "pieces", "is_cut"),
+    [
+        ("abcdef", [], ["a", "b", "c", "d", "e", "f"], True),
+        ("abcdef", ["cd"], ["a", "b", "", ""], False),
+        ("abcdef", ["cx", "bcy"], ["a", "", "", "bcd", "e", "f"], True),
+        ("abcdef", ["de", "def", ""], ["a", "b", "c", "", ""], False),
+        ("ababac", ["abac"], ["", "", "", "", "ab", ""][:5] + [""], False),
+        ("ab\0", ["bc"], ["a", "", "b"], False),
+        ("abcdef", ["fg"], ["a", "b", "c", "d", "e", "f"], True),
+    ],
+)
+def test_texts_end_an_answer(text: str, stop: list[str], pieces: list[str], is_cut: bool) -> None:
+    answer = Answer(_Letters(), 6, stop)  # type: ignore[arg-type]
+    parts = []
+    for letter in text:
+        parts.append(answer.take(ord(letter)))
+        if answer.is_over:
+            break
+    assert "".join(parts) == "".join(pieces)
+    assert len(parts) == len(pieces)
+    assert (answer.is_over, answer.is_cut) == (True, is_cut)
+
+
+def test_what_is_guessed() -> None:
+    assert guess([1, 2, 3, 9, 4, 2, 3], 2) == [9, 4]
+    assert guess([1, 2, 3, 9, 3, 8, 2, 3], 5) == [9, 3, 8, 2, 3]
+    assert guess([5, 5], 3) == [5]
+    assert guess([1, 2, 3], 3) == []
+    assert guess([1], 3) == []
 
 
 @pytest.mark.parametrize(
