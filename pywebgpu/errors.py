@@ -14,13 +14,11 @@ PywebgpuError
 """
 
 import sys
-from os.path import dirname
 from types import FrameType, TracebackType
 from typing import Any
 
 from pywebgpu.settings import settings
 
-_PACKAGE = dirname(__file__)
 _short = settings.short_tracebacks and not settings.debug
 _raw: Any = vars(BaseException)["__traceback__"]
 
@@ -29,12 +27,17 @@ def _shortened(tb: TracebackType | None) -> TracebackType | None:
     """A traceback without this package's frames."""
     found: list[TracebackType] = []
     while tb is not None:
-        if not tb.tb_frame.f_code.co_filename.startswith(_PACKAGE):
+        if not tb.tb_frame.f_code.co_filename.startswith(PACKAGE):
             found.append(tb)
         tb = tb.tb_next
     for tb_ in reversed(found):
         tb = TracebackType(tb, tb_.tb_frame, tb_.tb_lasti, tb_.tb_lineno)
     return tb
+
+
+# How the names of files begin that the code of this package says it was compiled from. Installed as bytecode alone, as
+# `pyodide py-compile` leaves it, that is no folder.
+PACKAGE = _shortened.__code__.co_filename.removesuffix("errors.py")
 
 
 class PywebgpuError(Exception):
@@ -48,7 +51,7 @@ class PywebgpuError(Exception):
         walked = _short and not {"IPython", "_pytest"}.isdisjoint(sys.modules)
         frame: FrameType | None = sys._getframe(1) if walked else None
         while frame is not None:  # These go through the frames themselves, and know this mark.
-            if frame.f_code.co_filename.startswith(_PACKAGE):
+            if frame.f_code.co_filename.startswith(PACKAGE):
                 frame.f_locals["__tracebackhide__"] = True
             frame = frame.f_back
 

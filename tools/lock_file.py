@@ -70,7 +70,7 @@ def describe(wheel: Path, info: dict[str, str]) -> dict[str, object]:
     here |= {"python_version": ".".join(version.split(".")[:2]), "python_full_version": version}
     asked = map(Requirement, message.get_all("Requires-Dist", []))
     depends = {normal(one.name) for one in asked if one.marker is None or one.marker.evaluate(here)} - IN_A_BROWSER
-    tops = {name.split("/")[0].removesuffix(".py") for name in names if ".dist-info/" not in name}
+    tops = {name.split("/")[0].removesuffix(".pyc").removesuffix(".py") for name in names if ".dist-info/" not in name}
     return {
         "name": normal(message["Name"]), "version": message["Version"], "file_name": wheel.name, "install_dir": "site",
         "sha256": sha256(wheel.read_bytes()).hexdigest(), "package_type": "package", "imports": sorted(tops),

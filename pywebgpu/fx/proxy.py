@@ -14,6 +14,7 @@ from dataclasses import fields, is_dataclass
 from types import FrameType
 from typing import Any
 
+from pywebgpu.errors import PACKAGE
 from pywebgpu.fx import names
 from pywebgpu.fx.codegen import OPERATORS, REFLECTED
 from pywebgpu.fx.graph import Graph
@@ -21,6 +22,8 @@ from pywebgpu.fx.node import Argument, Node, Target, _is_tensor_method, constant
 from pywebgpu.ir.graph import used
 from pywebgpu.tensor import dispatch
 from pywebgpu.utils import _pytree
+
+_FX = PACKAGE + "fx"
 
 
 class TraceError(ValueError):
@@ -355,6 +358,6 @@ def _asserts(instructions: list[dis.Instruction]) -> bool:
 
 def _frames_of_program() -> list[traceback.FrameSummary]:
     """The frames from the first `forward` on, without those of this package."""
-    frames = [frame for frame in traceback.extract_stack() if names.__file__.rpartition("/")[0] not in frame.filename]
+    frames = [frame for frame in traceback.extract_stack() if not frame.filename.startswith(_FX)]
     starts = [index for index, frame in enumerate(frames) if frame.name == "forward"]
     return frames[starts[0] :] if starts else []

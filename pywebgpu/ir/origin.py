@@ -13,17 +13,17 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from os.path import basename, dirname
+from os.path import basename
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
+from pywebgpu.errors import PACKAGE
 from pywebgpu.ir.graph import Generator, Node, thread_state
 
 StorageT = TypeVar("StorageT")  # what a watcher calls things of the layers above, which are only passed on here
 ProgramT = TypeVar("ProgramT")
 DeviceT = TypeVar("DeviceT")
 FORWARD, BACKWARD, OPTIMIZER = "forward", "backward", "optimizer"
-_PACKAGE = dirname(dirname(__file__))
 _CELL = re.compile(r"<ipython-input-(\d+)-|__marimo__cell_(\w+?)_")
 Stack = tuple[tuple[str, int, str], ...]
 
@@ -265,7 +265,7 @@ def unwatch(watcher: Watcher[Any, Any, Any]) -> None:
 def user_line() -> str:
     """The innermost line that runs outside of this package, as "train.py:12"."""
     frame: Any = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
         frame = frame.f_back
     return "" if frame is None else _line(frame.f_code.co_filename, frame.f_lineno)
 
@@ -276,7 +276,7 @@ def user_stack() -> Stack:
     frame: Any = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
-        if not code.co_filename.startswith(_PACKAGE):
+        if not code.co_filename.startswith(PACKAGE):
             frames.append((code.co_filename, frame.f_lineno, code.co_name))
         frame = frame.f_back
     return tuple(reversed(frames))

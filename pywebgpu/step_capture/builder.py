@@ -13,12 +13,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from math import prod
 from operator import is_
-from pathlib import Path
 from typing import Any
 
 from pywebgpu.autodiff import grad_mode
 from pywebgpu.devices.base import Buffer, Device
-from pywebgpu.errors import CaptureError
+from pywebgpu.errors import PACKAGE, CaptureError
 from pywebgpu.ir import walk
 from pywebgpu.ir.graph import Node
 from pywebgpu.ops import indexing, movement
@@ -38,8 +37,6 @@ from pywebgpu.support import interrupts
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.history import History
 from pywebgpu.tensor.tensor import Tensor
-
-PACKAGE = str(Path(__file__).parents[1])
 
 
 class Builder:

@@ -8,9 +8,10 @@ import os
 from itertools import pairwise
 from types import CodeType, FrameType
 
+from pywebgpu.errors import PACKAGE
 from pywebgpu.step_capture import watch
 
-STEP_CAPTURE = os.path.join(watch.PACKAGE, "step_capture", "")
+STEP_CAPTURE = os.path.join(PACKAGE, "step_capture", "")
 
 
 def may_catch(frame: FrameType | None) -> bool:

@@ -24,9 +24,9 @@ from pathlib import Path
 from types import CodeType, FrameType, TracebackType
 from typing import Any, Self
 
+from pywebgpu.errors import PACKAGE
 from pywebgpu.step_capture.free_number import CORRECTED
 
-PACKAGE = str(Path(__file__).parents[1]) + os.sep
 WORKLOADS = os.path.join(PACKAGE, "bench", "")  # programs as users write them
 STANDARD = str(Path(os.__file__).parent) + os.sep
 
