@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Sequence
 from math import prod
 from typing import Any, Protocol
@@ -14,9 +12,8 @@ from pywebgpu.devices.timing import Timing
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import DeviceError
 from pywebgpu.ir.graph import Spec
-from pywebgpu.kernels.kernel import Kernel, Limits, too_large
+from pywebgpu.kernels.kernel import Kernel, too_large
 from pywebgpu.kernels.target import Target
-from pywebgpu.support.ends import Ends
 from pywebgpu.support.numbers import unsupported
 
 Handle = Any  # a backend's own handle of memory: a GPUBuffer, a number of JavaScript's, an array
@@ -110,36 +107,6 @@ class Device(Protocol):
     def close(self) -> None: ...
 
 
-class Blocking:
-    """A device for hosts where Python can always wait: its forms to await are done when they are called."""
-
-    is_host = False
-    computes = True
-    has_values = True
-    holds_all = True
-
-    async def download_async(self: Device, buffer: Buffer, spec: Spec) -> bytes:
-        return self.download(buffer, spec)
-
-    async def timings_async(self: Device) -> list[Timing]:
-        return self.timings()
-
-    async def synchronize_async(self: Device) -> None:
-        self.synchronize()
-
-    async def reopen_async(self: Device) -> None:
-        self.reopen()
-
-    def zeros(self: Device, spec: Spec) -> Buffer:
-        return self.upload(bytes(prod(spec.shape) * spec.dtype.itemsize), spec)
-
-    def prepare(self, kernel: Kernel) -> None:
-        """All is made by `load`."""
-
-    def leave(self) -> bool:
-        return False
-
-
 class Buffer:
     """A device's memory for one value. Its device takes it back in a call that follows the end of the last reference.
 
@@ -172,36 +139,6 @@ class Buffer:
         if len(holders) == 1:  # As for nearly all: it is asked of each output of each run.
             return holders[0]() is not None
         return [holder() is not None for holder in holders].count(True) == 1
-
-
-class Counting:
-    """The counters of a device that takes back what its buffers left by `_take_back`."""
-
-    lock: Any
-    _counters: dict[str, int]
-
-    def __init__(self) -> None:
-        self._ends = Ends()
-
-    @property
-    def counters(self) -> dict[str, int]:
-        with self.lock:
-            self._take_back()
-        return self._counters
-
-    def _take_back(self) -> None:
-        """Counts buffers that ended, which left their bytes. The lock is held."""
-        for (nbytes,) in self._ends.take():
-            self._counters["live_bytes"] -= nbytes
-            self._counters["live_buffers"] -= 1
-
-
-def host_target() -> Target:
-    """Device cpu's, whose values may be as large as this machine's memory."""
-    largest = sys.maxsize
-    if sys.platform != "emscripten" and hasattr(os, "sysconf"):
-        largest = min(largest, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    return Target(wgsl=False, limits=Limits(buffer_bytes=largest))
 
 
 def check_room(spec: Spec, device: Device) -> None:

@@ -6,7 +6,6 @@ value into the memory of one that is over.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pywebgpu.compiler.program import Program
-from pywebgpu.devices.base import Blocking, Buffer, Counting, host_target
+from pywebgpu.devices.base import Buffer
+from pywebgpu.devices.blocking import Counting, InProcess, host_target
 from pywebgpu.devices.cpu_calls import Calls
 from pywebgpu.devices.cpu_memory import Memory
 from pywebgpu.devices.timing import Timing
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _CHANGES = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.true_divide}
 
 
-class CpuDevice(Blocking, Counting):
+class CpuDevice(InProcess, Counting):
     """Arrays in host memory. float64 and int64 are exact here.
 
     An array that is a buffer's is written to where its value is overwritten in a small part, and nobody else has it.
@@ -41,19 +41,12 @@ class CpuDevice(Blocking, Counting):
 
     target = host_target()
     is_host = True
-    generation = 0
-    is_gone = False
 
     def __init__(self, index: int = 0) -> None:
         super().__init__()
         self.name = f"cpu:{index}" if index else "cpu"
-        self.lock = threading.RLock()  # Of what is counted.
         self._memory = Memory(np.empty)
         self.has_clock = True  # The processor's, around each NumPy call.
-        self._timed: list[Timing] | None = None  # the runs since `time`
-        self._counters = {"dispatches": 0, "submits": 0, "buffers_created": 0, "pipelines_created": 0, "live_bytes": 0}
-        self._counters |= {"peak_bytes": 0, "live_buffers": 0, "ffi_calls": 0, "bind_groups_created": 0}
-        self._counters["scratch_bytes"] = 0
 
     def upload(self, data: Bytes, spec: Spec) -> Buffer:
         array = special.from_bytes(np, data, spec.dtype)
@@ -158,21 +151,6 @@ class CpuDevice(Blocking, Counting):
         assert self._timed is not None
         self._timed.append(Timing(program, start, time.perf_counter(), spans))
         return results
-
-    def time(self, on: bool) -> None:
-        """Whether the runs from now on are timed: each step on its own."""
-        self._timed = [] if on else None
-
-    def timings(self) -> list[Timing]:
-        """The runs that were timed and not asked for yet."""
-        timings, self._timed = self._timed or [], None if self._timed is None else []
-        return timings
-
-    def synchronize(self) -> None: ...
-
-    def reopen(self) -> None: ...
-
-    def close(self) -> None: ...
 
     def _new(self, array: NDArray[Any]) -> Buffer:
         with interrupts.held(), self.lock:

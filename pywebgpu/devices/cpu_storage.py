@@ -7,7 +7,6 @@ NumPy does; where there is no GPU either, it computes none.
 
 from __future__ import annotations
 
-import threading
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
@@ -18,7 +17,8 @@ from typing import TYPE_CHECKING
 from pywebgpu import devices
 from pywebgpu.compiler.program import Loaded, Program
 from pywebgpu.devices import adapters
-from pywebgpu.devices.base import Blocking, Buffer, Counting, host_target
+from pywebgpu.devices.base import Buffer
+from pywebgpu.devices.blocking import Blocking, Counting, host_target
 from pywebgpu.devices.timing import Timing
 from pywebgpu.errors import DeviceError
 from pywebgpu.ir.graph import Spec
@@ -40,10 +40,6 @@ class CpuStorageDevice(Blocking, Counting):
 
     def __init__(self) -> None:
         super().__init__()
-        self.lock = threading.RLock()  # Where there is no NumPy there is one thread.
-        self._counters = {"dispatches": 0, "submits": 0, "buffers_created": 0, "pipelines_created": 0, "live_bytes": 0}
-        self._counters |= {"peak_bytes": 0, "live_buffers": 0, "ffi_calls": 0, "bind_groups_created": 0}
-        self._counters["scratch_bytes"] = 0
         self._computing: Device | None = None
 
     @property

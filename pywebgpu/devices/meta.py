@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 from pywebgpu.compiler.program import Loaded, Program
-from pywebgpu.devices.base import Blocking, Buffer
+from pywebgpu.devices.base import Buffer
+from pywebgpu.devices.blocking import COUNTERS, InProcess
 from pywebgpu.ir.graph import Spec
 from pywebgpu.kernels.kernel import Limits
 from pywebgpu.kernels.target import Target
 
 if TYPE_CHECKING:
     from pywebgpu.devices.base import Bytes
-    from pywebgpu.devices.timing import Timing
 
 NO_DATA = "Cannot copy out of meta tensor; no data!"
 NO_MODULE = (
@@ -31,7 +31,7 @@ NO_OP = (
 )
 
 
-class MetaDevice(Blocking):
+class MetaDevice(InProcess):
     """What is recorded here counts as computed. Its buffers take no memory."""
 
     name = "meta"
@@ -39,14 +39,10 @@ class MetaDevice(Blocking):
     computes = False
     has_values = False
     has_clock = False
-    generation = 0
-    is_gone = False
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
-        self.counters = dict.fromkeys(
-            ("dispatches", "submits", "buffers_created", "pipelines_created", "live_bytes", "peak_bytes"), 0
-        ) | dict.fromkeys(("live_buffers", "ffi_calls", "bind_groups_created", "scratch_bytes"), 0)
+        self.counters = dict.fromkeys(COUNTERS, 0)
 
     def upload(self, data: Bytes, spec: Spec) -> Buffer:
         return self.zeros(spec)
@@ -64,17 +60,6 @@ class MetaDevice(Blocking):
         self, loaded: Loaded, inputs: Sequence[Buffer], numbers: Sequence[float], outputs: Sequence[Buffer | None]
     ) -> NoReturn:
         raise NotImplementedError("the meta device runs nothing")
-
-    def time(self, on: bool) -> None: ...
-
-    def timings(self) -> list[Timing]:
-        return []
-
-    def synchronize(self) -> None: ...
-
-    def reopen(self) -> None: ...
-
-    def close(self) -> None: ...
 
 
 def open_device(index: int = 0) -> MetaDevice:

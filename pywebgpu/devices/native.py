@@ -7,7 +7,6 @@ DeviceLostError, until `reopen`. What was made before is told from what is there
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -23,7 +22,8 @@ from pywebgpu import dtypes
 from pywebgpu.compiler.program import Program
 from pywebgpu.devices import adapters, native_pass, native_read, transcode, tunings
 from pywebgpu.devices import features as adapter_features
-from pywebgpu.devices.base import GONE, RECOVER, Blocking, Buffer, Counting, check_room, check_supported
+from pywebgpu.devices.base import GONE, RECOVER, Buffer, check_room, check_supported
+from pywebgpu.devices.blocking import Blocking, Counting
 from pywebgpu.devices.loaded import Loaded, Pipelines, Residents
 from pywebgpu.devices.pool import Chunk, Pool, Scratch
 from pywebgpu.devices.reader import FAULT_BYTES, Ahead, Reader
@@ -70,14 +70,9 @@ class NativeDevice(Blocking, Counting):
         super().__init__()
         self.name = f"webgpu:{index}" if index else "webgpu"
         self._index = index
-        self._counters = dict.fromkeys(
-            ("dispatches", "submits", "buffers_created", "pipelines_created", "bind_groups_created", "ffi_calls"), 0
-        )
-        self._counters |= {"live_bytes": 0, "live_buffers": 0, "peak_bytes": 0, "device_bytes": 0, "scratch_bytes": 0}
-        self._counters |= {"waiting_bytes": 0, "pool_reused": 0, "pool_created": 0}
+        self._counters |= {"device_bytes": 0, "waiting_bytes": 0, "pool_reused": 0, "pool_created": 0}
         self._counters |= {"writes": 0, "uploaded_bytes": 0, "downloaded_bytes": 0}
         self.generation = 0
-        self.lock = threading.RLock()
         self._unloaded = Ends()
         self._timed: list[Waiting] | None = None  # the runs since `time`
         self._connect()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Sequence
 from math import prod
@@ -10,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import pywebgpu.compiler.driver  # noqa: F401 - here already when the first step needs it
 from pywebgpu.compiler.program import Program
-from pywebgpu.devices.base import Blocking, Buffer, Counting, check_supported
+from pywebgpu.devices.base import Buffer, check_supported
+from pywebgpu.devices.blocking import Counting, InProcess
 from pywebgpu.devices.pool import Pool, Scratch
 from pywebgpu.devices.timing import Timing
 from pywebgpu.errors import DeviceError
@@ -24,14 +24,12 @@ if TYPE_CHECKING:
 DESKTOP_BINDING = (2 << 30) - 4  # bytes that desktop adapters bind at once; WebGPU itself promises 128 MiB
 
 
-class NullDevice(Blocking, Counting):
+class NullDevice(InProcess, Counting):
     """Counts what a WebGPU device would do. `loaded` holds every Program that it was given."""
 
     name = "null"
     computes = False
     holds_all = False
-    generation = 0
-    is_gone = False
 
     def __init__(self, limits: Limits | None = None) -> None:
         super().__init__()
@@ -39,15 +37,8 @@ class NullDevice(Blocking, Counting):
             wgsl=True, limits=limits or Limits(binding_bytes=DESKTOP_BINDING, buffer_bytes=DESKTOP_BINDING)
         )
         self.has_clock = False
-        self.lock = threading.RLock()
-        self._timed: list[Timing] | None = None
         self._scratch = Scratch(Pool(lambda size: None, lambda buffer: None))
         self.loaded: list[Program] = []
-        self._counters = dict.fromkeys(
-            ("dispatches", "submits", "buffers_created", "pipelines_created", "bind_groups_created"), 0
-        )
-        self._counters |= {"live_bytes": 0, "live_buffers": 0, "peak_bytes": 0, "ffi_calls": 0}
-        self._counters["scratch_bytes"] = 0
 
     def upload(self, data: Bytes, spec: Spec) -> Buffer:
         check_supported(spec.dtype, self)
@@ -80,20 +71,6 @@ class NullDevice(Blocking, Counting):
             if self._timed is not None:
                 self._timed.append(Timing(loaded, now, time.perf_counter(), []))
         return [buffers[slot] for slot in loaded.outputs]
-
-    def time(self, on: bool) -> None:
-        """Whether runs are listed from now on. They take no time."""
-        self._timed = [] if on else None
-
-    def timings(self) -> list[Timing]:
-        timings, self._timed = self._timed or [], None if self._timed is None else []
-        return timings
-
-    def synchronize(self) -> None: ...
-
-    def reopen(self) -> None: ...
-
-    def close(self) -> None: ...
 
     def _new(self, spec: Spec) -> Buffer:
         self._take_back()

@@ -18,6 +18,7 @@ from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -128,16 +129,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--software", action="store_true", help="the adapter that the CPU plays, though there is a GPU")
     options, command = parser.parse_known_args(arguments[:1])
     command += arguments[1:]
-    if not command:
-        parser.error("which script?")
-    if wrong := script.trouble(command):
-        print(f"pywebgpu chromium: {wrong}", file=sys.stderr)
-        return 2
-    try:
-        return run_here(command, software=options.software)
-    except (ChromiumError, site.SiteError, working_folder.FolderError) as error:
-        print(f"pywebgpu chromium: {error}", file=sys.stderr)
-        return 2
+    run_it = partial(run_here, command, software=options.software)
+    errors = ChromiumError, site.SiteError, working_folder.FolderError
+    return script.status_of("chromium", parser, command, run_it, *errors)
 
 
 def run_here(command: Sequence[str], *, software: bool = False) -> int:

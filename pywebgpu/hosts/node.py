@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from pywebgpu.hosts import script
@@ -32,16 +33,8 @@ def main(arguments: Sequence[str]) -> int:
     )
     own, command = _split(arguments)
     options = parser.parse_args(own)
-    if not command:
-        parser.error("which script?")
-    if wrong := script.trouble(command):
-        print(f"pywebgpu node: {wrong}", file=sys.stderr)
-        return 2
-    try:
-        return run(command, packages=options.packages)
-    except InstallationError as error:
-        print(f"pywebgpu node: {error}", file=sys.stderr)
-        return 2
+    run_it = partial(run, command, packages=options.packages)
+    return script.status_of("node", parser, command, run_it, InstallationError)
 
 
 def _split(arguments: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:

@@ -3,6 +3,8 @@
 js_bridge/node.mjs runs this file before pywebgpu can be imported, so it imports the standard library only.
 """
 
+from __future__ import annotations
+
 import atexit
 import importlib.machinery
 import importlib.util
@@ -10,8 +12,12 @@ import os
 import runpy
 import sys
 import types
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
 
 INTERRUPTED = 130
 
@@ -38,6 +44,22 @@ def trouble(command: Sequence[str]) -> str:
         return ""
     what = "that is a folder; name a script in it" if Path(first).is_dir() else "No such file or directory"
     return f"can't open file {str(Path(first).absolute())!r}: {what}: {first!r}"
+
+
+def status_of(
+    name: str, parser: argparse.ArgumentParser, command: Sequence[str], run: Callable[[], int], *errors: type[Exception]
+) -> int:
+    """What a command exits with that runs a script elsewhere: 2 where there is none, or none of these hosts."""
+    if not command:
+        parser.error("which script?")
+    wrong = trouble(command)
+    if not wrong:
+        try:
+            return run()
+        except errors as error:
+            wrong = str(error)
+    print(f"pywebgpu {name}: {wrong}", file=sys.stderr)
+    return 2
 
 
 def run(package: str, command: Sequence[str]) -> int:

@@ -126,8 +126,11 @@ class Plans(Watcher[Storage, Program, Device]):
         self._last = _plan(program, values, steps)
 
     def loading(self, device: Device, program: Program, roots: Sequence[Node], written: Written) -> None:
-        if id(program) in self._found:
-            return
+        if id(program) not in self._found:
+            self._found[id(program)] = program, self._plan_of(device, program, roots, written)
+        self.runs_on(device)
+
+    def _plan_of(self, device: Device, program: Program, roots: Sequence[Node], written: Written) -> Plan:
         target = device.target if self._target is None or device.target.wgsl else self._target
         if self._last is None or self._last.program is not program or target is not device.target:
             with thread_state.span("compile", "compile for the profiler"):
@@ -137,10 +140,14 @@ class Plans(Watcher[Storage, Program, Device]):
         # A Program that came from a file numbers its slots in another way; a plan speaks of its own Program's.
         if plan.program is not program and target is device.target and target.wgsl:
             plan = plan if _steps_of(plan.program) == _steps_of(program) else bare(program)
-        self._found[id(program)] = program, plan
+        return plan
 
     def again(self, device: Device, program: Program) -> None:
         self._found.setdefault(id(program), (program, bare(program)))
+        self.runs_on(device)
+
+    def runs_on(self, device: Device) -> None:
+        """A Program is about to run there."""
 
     def compile(self, roots: Sequence[Node], target: Target) -> Plan:
         """The plan of a graph that does not run."""

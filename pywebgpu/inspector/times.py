@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,9 +10,7 @@ from pywebgpu.inspector.plans import Plan, Plans
 from pywebgpu.ir.graph import thread_state
 
 if TYPE_CHECKING:
-    from pywebgpu.compiler.program import Program, Written
     from pywebgpu.devices.base import Device
-    from pywebgpu.ir.graph import Node
     from pywebgpu.kernels.target import Target
 
 
@@ -24,12 +21,7 @@ class TimedPlans(Plans):
         super().__init__(target, lines=lines)
         self.timed: list[Device] = []
 
-    def loading(self, device: Device, program: Program, roots: Sequence[Node], written: Written) -> None:
-        super().loading(device, program, roots, written)
-        self.time(device)
-
-    def again(self, device: Device, program: Program) -> None:
-        super().again(device, program)
+    def runs_on(self, device: Device) -> None:
         self.time(device)
 
     def time(self, device: Device) -> None:

@@ -48,7 +48,7 @@ class Computation:
 class Template:
     """A kind of kernel. What stands here is one that computes a single node and takes in nothing.
 
-    name: as tunings know it.
+    name: as tunings know it. op: what it computes, where that is one op.
     absorbs: names of templates whose nodes it can compute as well, before its own (on load) or after (on store).
     siblings: names of those whose nodes it can compute as well where they read the same values.
     repeats: how many instructions of a pointwise operand it rather repeats at each read than has stored before.
@@ -59,6 +59,7 @@ class Template:
     """
 
     name: str
+    op: Op
     absorbs: frozenset[str] = frozenset()
     siblings: frozenset[str] = frozenset()
     repeats: int = NEVER
@@ -69,7 +70,7 @@ class Template:
 
     def matches(self, op: Op, target: Target) -> bool:
         """Whether nodes of an op are computed by this template on a target. The first in the registry has it."""
-        raise NotImplementedError
+        return op is self.op
 
     def supports(self, node: Node, target: Target) -> bool:
         """Whether it computes this node of a fused op that it matches: its shapes. Else the fallback is computed."""
@@ -138,9 +139,6 @@ class FusedTemplate(Template):
 
     op: Fused
     repeats = REPEAT_COST
-
-    def matches(self, op: Op, target: Target) -> bool:
-        return op is self.op
 
     def joined(self, nodes: Sequence[Node], edges: Edges, parts: tuple[Domain, Domain]) -> Domain | None:
         """The values of one call: they are nodes that read the same, each with its number (see passes/expand.py)."""

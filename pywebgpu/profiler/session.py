@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from enum import Enum
@@ -22,9 +22,7 @@ from pywebgpu.profiler import events as timeline
 from pywebgpu.runtime import executor
 
 if TYPE_CHECKING:
-    from pywebgpu.compiler.program import Program, Written
     from pywebgpu.devices.base import Device
-    from pywebgpu.ir.graph import Node
 
 
 class ProfilerActivity(Enum):
@@ -135,12 +133,8 @@ class _Session(TimedPlans):
     def span(self, span: origin.Span) -> None:
         self.spans.append(span)
 
-    def loading(self, device: Device, program: Program, roots: Sequence[Node], written: Written) -> None:
-        super().loading(device, program, roots, written)
-        self.sample(device)
-
-    def again(self, device: Device, program: Program) -> None:
-        super().again(device, program)
+    def runs_on(self, device: Device) -> None:
+        super().runs_on(device)
         self.sample(device)
 
     def sample(self, device: Device) -> None:

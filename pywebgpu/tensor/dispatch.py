@@ -10,6 +10,7 @@ import functools
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
+from operator import attrgetter
 from types import FunctionType
 from typing import Any, ParamSpec, TypeVar
 
@@ -161,20 +162,32 @@ def answered(
 ) -> Any:
     """What the innermost mode or one of the classes says. Raises TypeError where all of them give NotImplemented."""
     types = tuple(map(type, overriders))
+    rule = attrgetter("__torch_function__")
+    result = first_answer(modes, overriders, rule, rule, (name, types, args, options))
+    if result is not NotImplemented:
+        return result
+    title = f"{getattr(name, '__module__', '')}.{getattr(name, '__name__', name)}".replace("pywebgpu", "torch")
+    raise TypeError(f"no implementation found for '{title}' on types that implement __torch_function__: {[*types]}")
+
+
+def first_answer(
+    modes: list[Any], values: Iterable[Any], of_mode: Callable[[Any], Any], of_value: Callable[[Any], Any],
+    call: tuple[Any, ...],
+) -> Any:  # fmt: skip
+    """What the rule of the innermost mode, which is off meanwhile, or of one of the values says; or NotImplemented."""
     if modes:
         mode = modes.pop()
         try:
-            result = mode.__torch_function__(name, types, args, options)
+            result = of_mode(mode)(*call)
         finally:
             modes.append(mode)
         if result is not NotImplemented:
             return result
-    for value in overriders:
-        result = value.__torch_function__(name, types, args, options)
+    for value in values:
+        result = of_value(value)(*call)
         if result is not NotImplemented:
             return result
-    title = f"{getattr(name, '__module__', '')}.{getattr(name, '__name__', name)}".replace("pywebgpu", "torch")
-    raise TypeError(f"no implementation found for '{title}' on types that implement __torch_function__: {[*types]}")
+    return NotImplemented
 
 
 def overriding(args: Iterable[Any], options: Mapping[str, Any]) -> list[Any]:

@@ -70,19 +70,14 @@ def binary(function: Callable[[Any, Any], Node]) -> Binary:
 def pair(function: Callable[[Any, Any], Node]) -> Binary:
     """A method of one other tensor; numbers are refused, as by torch."""
     name = function.args[0].name if isinstance(function, functools.partial) else function.__name__
+    of_any = binary(function)
 
     @aliased
     def method(self: TensorBase, other: Operand) -> Tensor:
         if not isinstance(other, TensorBase):
             raise TypeError(f"{name}(): argument 'other' (position 1) must be Tensor, not {type(other).__name__}")
-        try:
-            right = operand(self, other)
-        except OnHostError:
-            return method(beside(self, other), other)
-        node = function(self._node, right)
-        return kept(self._new(node.called(graph_name) if graph_name else node, self._storage.device), self, other)
+        return of_any(self, other)
 
-    graph_name = _graph_name(function)
     return named(method, function)
 
 

@@ -238,7 +238,15 @@ def asked(name: Any, function: Callable[..., Any], args: tuple[Any, ...], option
             return _listed(args[0])
         return function(*args, **options)
     types = tuple({type(value): None for value in wrappers})
-    result = _answered(called, own, wrappers, types, args, dict(options))
+    call = called, types, args, dict(options)
+    result = dispatch.first_answer(
+        own, wrappers, operator.attrgetter("__torch_dispatch__"), lambda value: rule(type(value)), call
+    )
+    if result is NotImplemented:
+        raise TypeError(
+            f"Multiple dispatch failed for '{called}'; all __torch_dispatch__ handlers returned NotImplemented for "
+            f"{[*types]}"
+        )
     if called._opname.endswith("_") and not called._opname.startswith("_") and args and isinstance(args[0], TensorBase):
         if wrappers:
             _with_history(args[0], function, args, options)
@@ -251,27 +259,6 @@ def asked(name: Any, function: Callable[..., Any], args: tuple[Any, ...], option
 def _listed(tensor: Any) -> Any:
     """The elements of a wrapper, each asked for."""
     return [_listed(tensor[index]) for index in range(tensor.shape[0])] if tensor.ndim else tensor.item()
-
-
-def _answered(
-    called: Any, own: list[Any], wrappers: list[Any], types: tuple[type, ...], args: Any, options: dict[str, Any]
-) -> Any:
-    if own:
-        mode = own.pop()
-        try:
-            result = mode.__torch_dispatch__(called, types, args, options)
-        finally:
-            own.append(mode)
-        if result is not NotImplemented:
-            return result
-    for value in wrappers:
-        result = rule(type(value))(called, types, args, options)
-        if result is not NotImplemented:
-            return result
-    raise TypeError(
-        f"Multiple dispatch failed for '{called}'; all __torch_dispatch__ handlers returned NotImplemented for "
-        f"{[*types]}"
-    )
 
 
 def _operator(name: Any, args: tuple[Any, ...]) -> Any:

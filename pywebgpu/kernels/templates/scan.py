@@ -6,7 +6,7 @@ Every lane folds its stretch, the folds are joined from the left in workgroup me
 from collections.abc import Sequence
 from math import prod
 
-from pywebgpu.ir.graph import Node, Op
+from pywebgpu.ir.graph import Node
 from pywebgpu.kernels.builder import Builder
 from pywebgpu.kernels.combine import combine
 from pywebgpu.kernels.ir import LANE, Const, Expr, Var, larger, scalar, smaller
@@ -22,13 +22,11 @@ class ScanTemplate(Template):
     """Problem: rows, columns. Launch: threads of a row."""
 
     name = "scan"
+    op = indexing.scan
     repeats = 8  # It visits each element twice.
 
     def packs(self, work: Computation, node: Node, each: int) -> bool:
         return bool(node.spec.shape[-1] % each == 0)
-
-    def matches(self, op: Op, target: Target) -> bool:
-        return op is indexing.scan
 
     def problem(self, work: Computation, build: Builder) -> Problem:
         shape = work.nodes[0].spec.shape

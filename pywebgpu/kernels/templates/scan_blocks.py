@@ -14,7 +14,7 @@ from contextlib import nullcontext
 from functools import reduce
 from math import prod
 
-from pywebgpu.ir.graph import Node, Op
+from pywebgpu.ir.graph import Node
 from pywebgpu.kernels.builder import Builder
 from pywebgpu.kernels.combine import combine, identity
 from pywebgpu.kernels.ir import (
@@ -58,13 +58,11 @@ class ScanBlocksTemplate(Template):
     """
 
     name = "scan_blocks"
+    op = indexing.scan_blocks
     repeats = 8
 
     def packs(self, work: Computation, node: Node, each: int) -> bool:
         return bool(node.spec.shape[-1] % VECTOR == 0)
-
-    def matches(self, op: Op, target: Target) -> bool:
-        return op is indexing.scan_blocks
 
     def problem(self, work: Computation, build: Builder) -> Problem:
         shape, attrs = work.nodes[0].spec.shape, work.nodes[0].attrs
@@ -139,10 +137,8 @@ class ScanChainTemplate(ScanBlocksTemplate):
     """
 
     name = "scan_chain"
+    op = indexing.scan_chain
     repeats = NEVER  # What is computed in two parts of a kernel may be rounded differently.
-
-    def matches(self, op: Op, target: Target) -> bool:
-        return op is indexing.scan_chain
 
     def launches(self, problem: Problem, target: Target) -> Sequence[Launch]:
         size = problem.sizes[-1]

@@ -8,7 +8,7 @@ many, blocks that are of one row are folded before.
 from collections.abc import Callable, Sequence
 from math import prod
 
-from pywebgpu.ir.graph import Node, Op
+from pywebgpu.ir.graph import Node
 from pywebgpu.kernels.builder import Builder
 from pywebgpu.kernels.combine import combine
 from pywebgpu.kernels.ir import GROUP, LANE, U32, Const, Expr, Var, construct, scalar, select, smaller
@@ -27,10 +27,8 @@ class ScatterTemplate(Template):
     """Problem: rows, columns, updates. Launch: threads, one for `vector` results of a row, or for a word of results."""
 
     name = "scatter"
+    op = indexing.scatter
     packs_own = True
-
-    def matches(self, op: Op, target: Target) -> bool:
-        return op is indexing.scatter
 
     def problem(self, work: Computation, build: Builder) -> Problem:
         (node,) = work.nodes
@@ -87,10 +85,8 @@ class ScatterSortedTemplate(Template):
     """
 
     name = "scatter_sorted"
+    op = indexing.scatter_sorted
     packs_own = True
-
-    def matches(self, op: Op, target: Target) -> bool:
-        return op is indexing.scatter_sorted
 
     def problem(self, work: Computation, build: Builder) -> Problem:
         (node,) = work.nodes
@@ -143,10 +139,8 @@ class FoldSortedTemplate(Template):
     """
 
     name = "fold_sorted"
+    op = indexing.fold_sorted
     packs_own = True
-
-    def matches(self, op: Op, target: Target) -> bool:
-        return op is indexing.fold_sorted
 
     def problem(self, work: Computation, build: Builder) -> Problem:
         (node,) = work.nodes

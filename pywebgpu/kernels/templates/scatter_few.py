@@ -6,7 +6,6 @@ their order, so sums have the same bits in every run.
 
 from collections.abc import Sequence
 
-from pywebgpu.ir.graph import Op
 from pywebgpu.kernels.builder import Builder
 from pywebgpu.kernels.combine import combine
 from pywebgpu.kernels.ir import LANE, U32, Array, Call, Const, Expr, Type, Var, call, select, smaller, template
@@ -28,10 +27,8 @@ class ScatterFewTemplate(Template):
     """Problem: updates, columns; layout: the largest vector that divides the columns. Launch: threads, vector."""
 
     name = "scatter_few"
+    op = scattering.scatter_few
     repeats = 1
-
-    def matches(self, op: Op, target: Target) -> bool:
-        return op is scattering.scatter_few
 
     def problem(self, work: Computation, build: Builder) -> Problem:
         (node,) = work.nodes

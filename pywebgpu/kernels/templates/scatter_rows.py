@@ -6,7 +6,7 @@ bits in every run.
 
 from collections.abc import Mapping, Sequence
 
-from pywebgpu.ir.graph import WHICH, Node, Op
+from pywebgpu.ir.graph import WHICH, Node
 from pywebgpu.kernels.builder import Builder
 from pywebgpu.kernels.combine import combine
 from pywebgpu.kernels.ir import GROUP, LANE, U32, Array, Const, Expr, Var, construct, larger, scalar, select, smaller
@@ -165,10 +165,8 @@ class ScatterCarriedTemplate(Template):
     """
 
     name = "scatter_carried"
+    op = scattering.scatter_carried
     repeats = 1
-
-    def matches(self, op: Op, target: Target) -> bool:
-        return op is scattering.scatter_carried
 
     def problem(self, work: Computation, build: Builder) -> Problem:
         (node,) = work.nodes

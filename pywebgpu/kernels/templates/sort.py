@@ -7,7 +7,7 @@ search in the other run. So a pass is one dispatch for any size, and equal keys 
 from collections.abc import Sequence
 from math import prod
 
-from pywebgpu.ir.graph import Node, Op
+from pywebgpu.ir.graph import Node
 from pywebgpu.kernels.builder import Builder
 from pywebgpu.kernels.ir import GROUP, I32, LANE, U32, Const, Expr, Index, Var, construct, select, smaller
 from pywebgpu.kernels.kernel import Kernel
@@ -32,10 +32,8 @@ class SortBlockTemplate(Template):
     """Problem: rows, columns. Launch: threads of a workgroup, which orders a block."""
 
     name = "sort_block"
+    op = indexing.sort_block
     repeats = 1  # Row numbers are cast to keys. What checks them costs more: then no load waits for another.
-
-    def matches(self, op: Op, target: Target) -> bool:
-        return op is indexing.sort_block
 
     def problem(self, work: Computation, build: Builder) -> Problem:
         return _problem(work)
@@ -131,10 +129,8 @@ class SortMergeTemplate(Template):
     """Problem: rows, columns. Launch: threads, one an element."""
 
     name = "sort_merge"
+    op = indexing.sort_merge
     repeats = SortBlockTemplate.repeats
-
-    def matches(self, op: Op, target: Target) -> bool:
-        return op is indexing.sort_merge
 
     def problem(self, work: Computation, build: Builder) -> Problem:
         return _problem(work)

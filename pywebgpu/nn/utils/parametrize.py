@@ -256,24 +256,27 @@ def _deepcopy(self: Module, memo: dict[int, Any]) -> object:
 def _require(value: object, what: str, *, shape: object, dtype: object) -> None:
     if not isinstance(value, Tensor):
         raise ValueError(f"A parametrization must return a tensor. Got {type(value).__name__}.")
-    for name, wanted, actual in (("dtype", dtype, value.dtype), ("shape", shape, value.shape)):
-        if wanted != actual:
-            raise ValueError(
-                f"Registering a parametrization may not change the {name} of the tensor, unless `unsafe` flag is "
-                f"enabled.\nunparametrized {name}: {wanted}\n{what} {name}: {actual}"
-            )
+    _require_equal(
+        value, shape, dtype, "Registering a parametrization may not change the {0} of the tensor, unless `unsafe` flag "
+        f"is enabled.\nunparametrized {{0}}: {{1}}\n{what} {{0}}: {{2}}",
+    )  # fmt: skip
 
 
 def _require_inverse(value: object, tensor_name: str, *, shape: object, dtype: object) -> None:
     if not isinstance(value, Tensor):
         raise ValueError(f"parametrization.right_inverse must return a tensor. Got: {type(value).__name__}")
+    _require_equal(
+        value, shape, dtype, "The tensor returned by parametrization.right_inverse must have the same {0} as "
+        f"module.{tensor_name}, unless the `unsafe` flag is enabled.\nmodule.{tensor_name}.{{0}}: {{1}}\n"
+        "returned {0}: {2}",
+    )  # fmt: skip
+
+
+def _require_equal(value: Tensor, shape: object, dtype: object, text: str) -> None:
+    """text: what is wrong, of the fact's name, what it has to be, and what it is."""
     for name, wanted, actual in (("dtype", dtype, value.dtype), ("shape", shape, value.shape)):
         if wanted != actual:
-            raise ValueError(
-                f"The tensor returned by parametrization.right_inverse must have the same {name} as "
-                f"module.{tensor_name}, unless the `unsafe` flag is enabled.\nmodule.{tensor_name}.{name}: {wanted}\n"
-                f"returned {name}: {actual}"
-            )
+            raise ValueError(text.format(name, wanted, actual))
 
 
 def _set(own: Tensor, value: Tensor) -> None:
