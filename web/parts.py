@@ -11,24 +11,23 @@ import lzma
 import random
 import sys
 from importlib.machinery import ModuleSpec, PathFinder
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).parent
 LIBRARY = "pywebgpu."
-_carried = b""
+_carried: dict[str, bytes] = {}
 
 
 def unpack(packed: bytes) -> None:
     """Writes the files of an archive."""
-    _write(lzma.decompress(packed))
+    _write(_files(packed))
 
 
 def carry(path: str, modules: list[str]) -> None:
     """Before a snapshot is made: unpacks an archive, and imports what will be needed of it."""
     global _carried
-    _carried = lzma.decompress(Path(path).read_bytes())
+    _carried = _files(Path(path).read_bytes())
     _write(_carried)
     for name in modules:
         importlib.import_module(name)
@@ -39,17 +38,24 @@ def restore() -> None:
     """After a snapshot was loaded: writes its files, and draws anew what should differ from visit to visit."""
     global _carried
     _write(_carried)
-    _carried = b""
+    _carried = {}
     random.seed()
 
 
-def _write(content: bytes) -> None:
-    """Writes files: see Site._archive of pywebgpu/hosts/site.py."""
-    archive = BytesIO(content)
-    for name, length in json.loads(archive.readline()):
+def _files(packed: bytes) -> dict[str, bytes]:
+    """Files by their names: see Site._archive of pywebgpu/hosts/site.py."""
+    head, _, text = lzma.decompress(packed).partition(b"\n")
+    names, words = json.loads(head)
+    for byte, word in words:
+        text = text.replace(bytes([byte]), word.encode())
+    return dict(zip(names, text.split(b"\0"), strict=True))
+
+
+def _write(files: dict[str, bytes]) -> None:
+    for name, content in files.items():
         file = FOLDER / name
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(archive.read(length))
+        file.write_bytes(content)
 
 
 class Rest:

@@ -4,9 +4,7 @@ import ast
 import http.client
 import importlib
 import importlib.util
-import io
 import json
-import lzma
 import os
 import re
 import subprocess
@@ -32,7 +30,7 @@ _SPEC.loader.exec_module(parts)
 BLOCKS = ("body", "orelse", "handlers", "finalbody")
 USES = (ast.Name, ast.Constant)
 COMPREHENSIONS = ("listcomp", "setcomp", "dictcomp", "genexpr")  # as symtable names their scopes
-DOWNLOAD = 302_200  # bytes that the Train tab may load besides Pyodide
+DOWNLOAD = 300_000  # bytes that the Train tab may load besides Pyodide
 # Modules of the other tabs, of the first view, and of what is looked at when it is opened.
 LAZY = (
     *("editor", "files", "gallery", "interplay", "sharing", "terminal", "widgets"),
@@ -77,8 +75,8 @@ def get(port: int, path: str, **headers: str) -> tuple[http.client.HTTPResponse,
 
 def members(file: site.File | None) -> dict[str, bytes]:
     assert file is not None
-    packed = io.BytesIO(lzma.decompress(file.body))
-    return {name: packed.read(length) for name, length in json.loads(packed.readline())}
+    files: dict[str, bytes] = parts._files(file.body)
+    return files
 
 
 @pytest.mark.parametrize(
@@ -222,17 +220,10 @@ first_kernels.main(folder, str(Path(root, "web", "sizes.json")), family)
 print(json.dumps(asked))
 """
 # What the device needs on which it trains there, and not in a page.
-OF_NULL = ("hosts.first_kernels", "devices.null", "devices.pool")
+OF_NULL = ("hosts.first_kernels", "devices.blocking", "devices.null", "devices.pool")
 
 
-STAGED = "products on an NVIDIA GPU are staged in shared memory, by files that a page fetches with all others"
-FAMILIES = [
-    pytest.param(family, marks=[pytest.mark.xfail(reason=STAGED, strict=True)] if family == "nvidia" else [])
-    for family in first_kernels.FAMILIES
-]
-
-
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", first_kernels.FAMILIES)
 def test_training_asks_for_no_other_file(
     family: str, pages: site.Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
