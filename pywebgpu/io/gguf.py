@@ -119,10 +119,14 @@ class File:
         except GGUFError as error:
             raise GGUFError(f"{self.name}{error}") from None
 
+    def bytes_of(self, name: str) -> bytes | memoryview:
+        """A tensor's bytes in the file."""
+        entry = self._entry(name)
+        return self.source[entry.begin : entry.end]
+
     def raw(self, name: str, device: DeviceLike = None) -> Tensor:
         """A tensor as it is stored: rows of blocks as uint8 (..., bytes of a row) where it is quantised."""
-        entry = self._entry(name)
-        data = self.source[entry.begin : entry.end]
+        entry, data = self._entry(name), self.bytes_of(name)
         if isinstance(entry.format, BlockFormat):
             row = entry.shape[-1] // entry.format.elements * entry.format.size
             return create.frombytes(data, dtypes.uint8, (*entry.shape[:-1], row), device)

@@ -320,11 +320,15 @@ def read_gguf(
             if name == "rope_freqs.weight":  # What rope_scaling says too.
                 continue
             raise ValueError(f"{file.name}the tensor {name!r} is none of this architecture")
-        stays = quantized and entry.format.name in FORMATS and len(entry.shape) == 2
-        weight = file.raw(name, "cpu") if stays else file.tensor(name, device)
-        if _rotates_pairs(architecture, own):
-            weight = _halves_of_pairs(weight, config.head_dim)
-        weights[own] = Planes.of_blocks(weight, entry.format.name).to(device) if stays else weight
+        in_pairs = _rotates_pairs(architecture, own)
+        if quantized and entry.format.name in FORMATS and len(entry.shape) == 2:
+            data = file.bytes_of(name)
+            if in_pairs:
+                data = _rows_of_halves(data, entry.shape[0], config.head_dim)
+            weights[own] = Planes.of_bytes(data, entry.shape[0], entry.format.name, device)
+        else:
+            weight = file.tensor(name, device)
+            weights[own] = _halves_of_pairs(weight, config.head_dim) if in_pairs else weight
     return config, weights
 
 
@@ -391,6 +395,13 @@ def as_in_gguf(name: str, weight: Tensor, architecture: str, head_dim: int) -> T
 def _halves_of_pairs(weight: Tensor, head_dim: int) -> Tensor:
     """Rows of each head, which GGUF orders so that pairs of neighbours rotate, in the order in which halves do."""
     return weight.unflatten(0, (-1, head_dim // 2, 2)).transpose(1, 2).flatten(0, 2)
+
+
+def _rows_of_halves(data: bytes | memoryview, rows: int, head_dim: int) -> bytes:
+    """The same of the bytes of rows."""
+    size, half = len(data) // rows, head_dim // 2
+    order = [head + 2 * (row % half) + row // half for head in range(0, rows, head_dim) for row in range(head_dim)]
+    return b"".join([data[row * size : (row + 1) * size] for row in order])
 
 
 def read_folder(folder: Path, device: DeviceLike = None) -> tuple[LlamaConfig, dict[str, Tensor]]:

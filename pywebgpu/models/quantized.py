@@ -17,6 +17,7 @@ from pywebgpu.nn.embedding import Embedding
 from pywebgpu.nn.linear import Linear
 from pywebgpu.nn.module import Module
 from pywebgpu.nn.parameter import Parameter
+from pywebgpu.tensor import create
 from pywebgpu.tensor.apply import apply
 from pywebgpu.tensor.tensor import Tensor
 
@@ -37,10 +38,21 @@ class Planes:
 
         Raises: ValueError for an unknown format.
         """
-        known = format_named(format)
-        blocks = data.unflatten(-1, (-1, known.size))
-        parts = {plane: blocks[..., plane.start : plane.start + plane.size].contiguous() for plane in known.planes}
-        return cls(format, {plane.name: part.view(plane.dtype).flatten(-2) for plane, part in parts.items()})
+        return cls.of_bytes(data.tobytes(), data.shape[0], format, data.device)
+
+    @classmethod
+    def of_bytes(cls, data: bytes | memoryview, rows: int, format: str, device: DeviceLike = None) -> Planes:
+        """Of the bytes of rows of blocks, which no device takes apart. Raises: ValueError for an unknown format."""
+        known, view = format_named(format), memoryview(data)
+        blocks = len(view) // known.size
+        tensors = {}
+        for plane in known.planes:
+            part = bytearray(blocks * plane.size)
+            for index in range(plane.size):
+                part[index :: plane.size] = view[plane.start + index :: known.size]
+            shape = (rows, blocks // rows * plane.count)
+            tensors[plane.name] = create.frombytes(part, plane.dtype, shape, device)
+        return cls(format, tensors)
 
     @property
     def shape(self) -> tuple[int, int]:
