@@ -10,7 +10,7 @@ from itertools import repeat
 from operator import is_
 from typing import TYPE_CHECKING, Any, Self
 
-from pywebgpu.step_capture.capture import Capture, capture_state
+from pywebgpu.step_capture.capture import Capture, capture_state, changed
 from pywebgpu.step_capture.free_number import FREE, FreeFloat, plain
 
 if TYPE_CHECKING:
@@ -95,8 +95,8 @@ class Options(dict[str, Any]):
                 for index, item in enumerate(value):  # type: ignore[arg-type, var-annotated]
                     capture.write(f"{name}.{index}", item, partial(self._put, name, index), self)
                 return
-        if type(value) not in self.KINDS or type(dict.get(self, name)) not in self.KINDS:
-            capture_state.changes += 1
+        if self.KINDS is Counts.KINDS or type(value) not in self.KINDS or type(dict.get(self, name)) not in self.KINDS:
+            changed()
         super().__setitem__(name, plain(value))
 
     def _note_removal(self) -> None:
@@ -154,7 +154,7 @@ def _is_asked_by_program() -> bool:
 
 
 class Counts(Options):
-    """Its whole numbers are free, too: they count steps."""
+    """Its whole numbers are free, too: they count steps. Which of them are equal decides what is updated together."""
 
     KINDS = (int, float)
 
@@ -243,6 +243,40 @@ def _states_guard(optimizer: Optimizer) -> Guard:
         return None
 
     return guard
+
+
+def keep_alike(states: list[dict[str, Any]]) -> None:
+    """The captured step updates parameters together, by the numbers of the first: all have to have these."""
+    capture = capture_state.capture
+    if capture is None:
+        return
+    names = [name for name, value in dict.items(states[0]) if type(value) in Counts.KINDS]
+
+    def guard() -> str | None:
+        for name in names:
+            first, *others = [dict.get(state, name) for state in states]
+            if not all(_is_as(first, number) for number in others):
+                return f"the {name} of a parameter is no longer that of those which are updated with it"
+        return None
+
+    def end() -> None:
+        """Where the step itself parts them, no change from outside tells that they may differ."""
+        is_kept = all(are_of_one(states, name) for name in names)  # The capture goes on until all ends were called.
+        (capture.guards if is_kept else capture.always).append(guard)
+
+    capture.endings.append(end)
+
+
+def written(state: dict[str, Any], name: str) -> object:
+    """The number that the step which is being captured wrote there last, if it did: others may only be equal now."""
+    capture = capture_state.capture
+    return None if capture is None else capture.written(state, name)
+
+
+def are_of_one(states: list[dict[str, Any]], name: str) -> bool:
+    """Whether the step wrote one and the same number into all of the states, or none into any."""
+    capture = capture_state.capture
+    return capture is None or len({id(capture.written(state, name)) for state in states}) == 1
 
 
 def _looks(group: dict[str, Any]) -> tuple[list[tuple[str, Any]], list[str], list[Any]]:

@@ -4,7 +4,7 @@ from math import prod
 from typing import Any
 
 from pywebgpu.ops import packing
-from pywebgpu.optim import grouping, optimizer, update_rule
+from pywebgpu.optim import grouping, numbers, optimizer, update_rule
 from pywebgpu.support.shapes import Shape
 from pywebgpu.tensor import flat_parameters, tensor
 
@@ -22,7 +22,7 @@ class ShapedRule(update_rule.UpdateRule):
                     return object()
                 shapes.append((name, id(value) if name in grouping.COUNTS else tuple(value.shape), value.dtype))
             else:
-                shapes.append((name, value))
+                shapes.append((name, value, id(numbers.written(state, name))))
         return tuple(shapes)
 
     def _update_together(self, params: list[tensor.Tensor], group: optimizer.Group) -> None:

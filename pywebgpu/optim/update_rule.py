@@ -175,6 +175,8 @@ class UpdateRule(optimizer.Optimizer):
             self._keep(params, states)
         if self._overflowed is not None or isinstance(states[0].get("step"), tensor.Tensor):
             self._count_on_device(params, states)
+        if len(states) > 1:
+            numbers.keep_alike(states)
         return states
 
     def _count_on_device(self, params: list[tensor.Tensor], states: list[optimizer.State]) -> None:
@@ -247,7 +249,9 @@ def _are_together(params: list[tensor.Tensor], states: list[optimizer.State]) ->
                 return False
             if not flat_parameters.are_gathered([value, *values]) or not flat_parameters.are_alike(value, params[0]):
                 return False
-        elif type(value) not in _NUMBERS or any(type(item) is not type(value) or item != value for item in values):
+        elif not (type(value) in _NUMBERS and numbers.are_of_one(states, name)) or any(
+            type(item) is not type(value) or item != value for item in values
+        ):
             return False
     return all(len(state) == len(first) for state in others)
 
@@ -287,7 +291,7 @@ def _kind(state: optimizer.State, parameter: tensor.Tensor) -> object:
                 return object()
             facts.append((name, None))
         elif isinstance(value, int | float | None):
-            facts.append((name, value))
+            facts.append((name, value, id(numbers.written(state, name))))
         else:
             return object()
     return tuple(facts)

@@ -47,13 +47,14 @@ if TYPE_CHECKING:
 class Cell:
     """Where a number of the host is kept: its name in `owner`, which is None for one that is kept nowhere else.
 
-    key: the same in each call.
+    key: the same in each call. written: what the call wrote last.
     """
 
     key: tuple[Any, str]
     owner: Any = None
     get: Callable[[], Any] | None = None
     set: Callable[[Any], None] | None = None
+    written: Any = None
 
     @property
     def name(self) -> str:
@@ -182,13 +183,18 @@ class Capture:
     def write(self, name: str, number: N, set: Callable[[N], None], owner: object = None) -> None:
         """Hands a number over, now and in each replay."""
         cell = self._cell(name, owner)
-        self.cells[cell].set = set
+        self.cells[cell].set, self.cells[cell].written = set, number
         self._current[cell] = number
         if self.is_free:
             self._program.write(cell, self.index_of(number))  # type: ignore[arg-type]
         else:
             self.writes.append((cell, number))
         set(plain(number))
+
+    def written(self, owner: object, name: str) -> object:
+        """The number that the call wrote last under a name, if it did."""
+        cell = self._cell_at.get((id(owner), name))
+        return None if cell is None else self.cells[cell].written
 
     def act(self, name: str, action: Callable[[], Any]) -> None:
         """Calls `action`, now and in each replay. It may change any cell."""
