@@ -121,7 +121,7 @@ class Builder:
         arguments += [(kind.__name__, kind) for kind in (Tensor, *self.call.kinds)]
         arguments += shared.items()
         roots = [(names.title(function), function), *arguments, *modules]
-        return survey.survey(roots, self._watch, self.capture, self.call.tensors)
+        return survey.survey(roots, self._watch, self.capture, self.call)
 
     # The call
 

@@ -46,7 +46,6 @@ STATE_DICT = frozenset(
 )
 ABOUT = (
     "__annotations__", "__closure__", "__code__", "__defaults__", "__doc__", "__kwdefaults__", "__module__", "__name__",
-    "__qualname__",
 )  # fmt: skip
 SPACES = ("__builtins__", "__globals__")  # all names of a module
 # Folders of this package that PyTorch has not.
@@ -56,6 +55,10 @@ INNER = frozenset({
 })  # fmt: skip
 # What code reads of frames: variables of other calls.
 FRAMES = frozenset({"tb_frame", "f_back", "f_locals", "f_globals", "gi_frame", "cr_frame", "ag_frame"})
+# How large an object is, where it lies in memory, or where an exception was raised.
+HIDDEN = frozenset({
+    "__alloc__", "__array_interface__", "__sizeof__", "__traceback__", "may_share_memory", "shares_memory",
+})  # fmt: skip
 # What else decides arithmetic, by module.
 CONTEXTS: dict[str, Callable[[], object]] = {
     "decimal": lambda: (repr(decimal.getcontext()), repr(decimal.DefaultContext)),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import types
 from abc import ABCMeta
-from collections import OrderedDict, deque
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
@@ -37,6 +37,7 @@ BASES = (int, str, bytes, float, complex)  # of classes whose objects are values
 OWN = frozenset(TensorBase.__slots__)
 SUBCLASSES = frozenset({"matrix", "memmap", "recarray"})  # of NumPy's arrays, which have attributes of their own
 CONTAINERS = (list, tuple, dict)
+FACTORY: Any = vars(defaultdict)["default_factory"]
 MUTABLE = (set, bytearray, deque)  # besides the containers whose items are looked at
 Map = Callable[[Any], Any]
 PLAIN_KINDS = (type, ABCMeta)
@@ -57,6 +58,7 @@ class Call:
     """The arguments of one call. `key` decides which captured step fits; `kept` holds what it knows by identity.
 
     has_history: a gradient may flow out of the call through an argument.
+    has_array_views: an array of NumPy's is a part of a larger one.
     kinds: the classes of what counts by its content, as far as they are not Python's own.
     containers: those that can be written, in their order.
     counts: whole numbers, too, count by being there.
@@ -67,6 +69,7 @@ class Call:
         "args",
         "containers",
         "counts",
+        "has_array_views",
         "has_history",
         "kept",
         "key",
@@ -84,7 +87,7 @@ class Call:
         self.kinds: list[type] = []
         self.containers: list[Any] = []
         self._number_of: dict[int, int] = {}  # by id: of a container
-        self.has_history = False
+        self.has_history = self.has_array_views = False
         state = thread_state
         asked = dispatch.state
         modes: tuple[Any, ...] = (state.grad, state.inference, state.autocast, dtypes.default())
@@ -142,6 +145,7 @@ class Call:
             names = tuple([self._constant(key) for key in keys]) if kind is dict else ()
             return kind, names, tuple([self._constant(item) for item in items])
         if is_array(value):  # Others may write to it.
+            self.has_array_views |= value.base is not None  # type: ignore[attr-defined]
             return kind, *of_array(value)
         if is_a(value, BASES) and not is_a(value, Enum):
             base = next(base for base in BASES if is_a(value, base))
@@ -156,6 +160,8 @@ class Call:
         own = surroundings.attribute(value, "__dict__")
         items = () if own is surroundings.MISSING else own.items()  # type: ignore[attr-defined]
         attributes = {name: item for name, item in items if name not in fields}
+        if is_a(value, defaultdict):
+            attributes["default_factory"] = FACTORY.__get__(value)
         for name in slots(kind):
             item = surroundings.attribute(value, name)
             if name not in fields and item is not surroundings.MISSING:
@@ -175,6 +181,9 @@ class Call:
 
     def _facts(self, value: TensorBase) -> Hashable:
         facts = _facts(value)
+        waiting = () if value._accumulator is None else value._accumulator.waiting()
+        if waiting:
+            facts = facts, self._constant(waiting)
         if type(value) is not value._kind or value.__dict__:
             return facts, self._attributes(value, OWN)
         return facts
@@ -306,7 +315,7 @@ def _rebuilt(value: object, change: Map, copies: dict[int, Any]) -> Any:
         return value
     if is_a(value, tuple):
         return _tuple(value, items)
-    copies[id(value)] = copy.copy(value)
+    copies[id(value)] = _emptied(value)
     _put(copies[id(value)], keys, items)
     return copies[id(value)]
 
@@ -324,12 +333,12 @@ def copied(value: object, change: Map, known: Collection[int] = ()) -> Any:
 def _copied(value: object, change: Map, known: Collection[int], copies: dict[int, Any]) -> Any:
     if type(value) in MUTABLE and id(value) not in known:
         if id(value) not in copies:
-            copies[id(value)] = copy.copy(value)
+            new: Any = copy.copy(value)  # Of these very classes, which have no methods of a program's.
             if not is_a(value, bytearray):
                 items = [_copied(item, change, known, copies) for item in value]  # type: ignore[attr-defined]
-                copies[id(value)].clear()
-                for item in items:
-                    (copies[id(value)].append if is_a(value, deque) else copies[id(value)].add)(item)
+                new.clear()
+                (new.extend if is_a(value, deque) else new.update)(items)
+            copies[id(value)] = new
         return copies[id(value)]
     if not is_container(value) or id(value) in known:
         return change(value)
@@ -339,7 +348,7 @@ def _copied(value: object, change: Map, known: Collection[int], copies: dict[int
         if is_a(value, tuple):
             copies[id(value)] = _tuple(value, items)
         else:
-            copies[id(value)] = copy.copy(value)
+            copies[id(value)] = _emptied(value)
             _put(copies[id(value)], keys, items)
     return copies[id(value)]
 
@@ -377,12 +386,24 @@ def give_back(value: object, changed: object) -> None:
     kept = [
         old[entry] if is_container(old.get(entry)) else plain(item) for entry, item in zip(keys, items, strict=True)
     ]
-    if is_a(value, (list, dict)):
-        value.clear()
-    if is_a(value, list):
-        value.extend(kept)
-    elif not is_a(value, tuple):
+    if not is_a(value, tuple):
+        if is_a(value, CONTAINERS):
+            _base_of(type(value)).clear(value)
+        _give_attributes(value, changed)
         _put(value, keys, kept)
+
+
+def _give_attributes(value: object, changed: object) -> None:
+    own, new = surroundings.attribute(value, "__dict__"), surroundings.attribute(changed, "__dict__")
+    if isinstance(own, dict) and isinstance(new, dict):
+        own.clear()
+        own.update({name: plain(item) for name, item in new.items()})
+    for name in slots(type(value)):
+        part = surroundings.attribute(changed, name)
+        if part is not surroundings.MISSING:
+            object.__setattr__(value, name, plain(part))
+        elif surroundings.attribute(value, name) is not part:
+            object.__delattr__(value, name)
 
 
 def holds_free(value: object) -> bool:
@@ -416,15 +437,16 @@ def is_number(value: object) -> TypeGuard[float]:
 
 
 def plain_in(call: Call) -> list[Any]:
-    """The plain values among the arguments of a call."""
+    """The values among the arguments of a call that it knows by what they are, and not by their identity."""
     values: list[Any] = []
-
-    def note(value: object) -> object:
-        if surroundings.is_value(value):
+    waiting: list[Any] = [*call.args, *call.kwargs.values()]
+    known: set[int] = set()
+    for value in waiting:
+        if surroundings.is_value(value) or is_array(value):
             values.append(value)
-        return value
-
-    rebuilt((call.args, call.kwargs), note)
+        if is_container(value) and id(value) not in known:
+            known.add(id(value))
+            waiting += items_of(value)[1]
     return values
 
 
@@ -444,7 +466,8 @@ def is_array(value: object) -> TypeGuard[Array]:
 def of_array(array: Array) -> tuple[Any, ...]:
     """What there is to know of an array."""
     dtype: Any = array.dtype
-    return dtype, repr(dtype.metadata), array.shape, array.strides, array.flags.num, array.tobytes()  # type: ignore[attr-defined]
+    kind = dtype if dtype.names is None else repr(dtype)  # Fields may be given other names.
+    return kind, repr(dtype.metadata), array.shape, array.strides, array.flags.num, array.tobytes()  # type: ignore[attr-defined]
 
 
 def slots(kind: type) -> list[str]:
@@ -488,7 +511,7 @@ def is_container(value: object) -> bool:
     kind = type(value)
     if issubclass(kind, CONTAINERS) or (by_content and type(kind) in PLAIN_KINDS and kind in by_content):
         return True
-    return _is_dataclass(kind) and not (issubclass(kind, (type, Outline)) or callable(value))
+    return _is_dataclass(kind) and not (issubclass(kind, (type, Outline, Enum, BaseException)) or callable(value))
 
 
 def hides_attributes(kind: type) -> bool:
@@ -519,10 +542,33 @@ def items_of(value: Any) -> tuple[list[Any], list[Any]]:
 
 
 def _put(value: object, keys: list[Any], items: list[Any]) -> None:
-    put: Callable[[Any, Any, Any], None] = object.__setattr__
-    for kind in (OrderedDict, dict, list):  # An OrderedDict notes the order of its keys beside the dict.
-        if is_a(value, kind):
-            put = kind.__setitem__
-            break
+    """Puts items into what has none, by no method of a program's class."""
+    base = _base_of(type(value))
+    if base is list:
+        list.extend(value, items)  # type: ignore[arg-type]
+        return
+    put = object.__setattr__ if base is object else base.__setitem__
     for entry, item in zip(keys, items, strict=True):
         put(value, entry, item)
+
+
+def _base_of(kind: type) -> Any:
+    """The class of Python's own that keeps the items. An OrderedDict notes the order of its keys beside the dict."""
+    return next((base for base in (OrderedDict, defaultdict, dict, list) if issubclass(kind, base)), object)
+
+
+def _emptied(value: Any) -> Any:
+    """Another container of the same class with the same attributes and no items, by no method of a program's class."""
+    kind = type(value)
+    base = _base_of(kind)
+    new = base.__new__(kind)
+    if base is defaultdict:
+        defaultdict.__init__(new, FACTORY.__get__(value))
+    own = surroundings.attribute(value, "__dict__")
+    if isinstance(own, dict):
+        object.__getattribute__(new, "__dict__").update(own)
+    for name in slots(kind):
+        part = surroundings.attribute(value, name)
+        if part is not surroundings.MISSING:
+            object.__setattr__(new, name, part)
+    return new

@@ -11,7 +11,7 @@ from pywebgpu.runtime.executor import Run
 from pywebgpu.runtime.storage import Storage, whole_of
 from pywebgpu.step_capture import guards, signature
 from pywebgpu.step_capture.bindings import Given, GivenContainer, GradientOf, Made, Replays, Source, Taker
-from pywebgpu.step_capture.capture import Capture, capture_state
+from pywebgpu.step_capture.capture import Capture, OwnReference, capture_state
 from pywebgpu.step_capture.captured_call import CapturedCall
 from pywebgpu.step_capture.free_number import FREE
 from pywebgpu.step_capture.gradients import UNCHANGED, GivenGradients, NewGradients
@@ -47,6 +47,8 @@ class Step:
     code asks for it. plain: what it sees, by id. by_numbers: it reads such numbers as one.
     returns_one: what it returns is one value, no container of some.
     aliases: the containers among the arguments, by id and number, that its code also sees in another way.
+    twins: for each tensor that is passed, its id if its code also sees it in another way, else 0.
+    passed_gradients: by number, a tensor that is passed and may be a leaf's gradient, that leaf, and whether it is.
     """
 
     run: Run
@@ -69,6 +71,8 @@ class Step:
     guards: tuple[guards.Guard, ...]
     known: tuple[Any, ...]
     aliases: list[tuple[int, int]]
+    twins: list[int]
+    passed_gradients: list[tuple[int, OwnReference | Given, bool]]
     outline: Any
     identities: Any
     plain: dict[int, Any] | None
@@ -119,6 +123,8 @@ def made(captured: CapturedCall, current: list[Call], free: frozenset[int], *, d
         given_gradients=captured.given_gradients,
         known=tuple(captured.call.kept),
         aliases=_aliases(captured.call, captured.around),
+        twins=_twins(captured.call, captured.around),
+        passed_gradients=_passed_gradients(captured.call, capture),
         outline=captured.call.outline(),
         identities=_identities(captured.call, plain, by_numbers=by_numbers),
         plain=plain,
@@ -175,6 +181,27 @@ def _aliases(call: Call, around: Surroundings) -> list[tuple[int, int]]:
     ]
 
 
+def _twins(call: Call, around: Surroundings) -> list[int]:
+    known = around.tensors
+    return [identity if identity in known else 0 for identity in map(id, call.tensors)]
+
+
+def _passed_gradients(call: Call, capture: Capture) -> list[tuple[int, OwnReference | Given, bool]]:
+    """Only what has the shape of a leaf may be its gradient, and shapes are the same at each call."""
+    number_of = {id(tensor): Given(number) for number, tensor in enumerate(call.tensors)}
+    return [
+        (number, number_of.get(id(leaf), OwnReference(leaf)), grad is tensor)
+        for number, tensor in enumerate(call.tensors)
+        for leaf, grad, is_read in capture.leaves()
+        if is_read and leaf.shape == tensor.shape
+    ]
+
+
+def _is_gradient(call: Call, number: int, leaf: OwnReference | Given) -> bool:
+    tensor = call.tensors[leaf] if isinstance(leaf, Given) else leaf()
+    return tensor is not None and tensor._grad is call.tensors[number]
+
+
 def _identities(call: Call, known: dict[int, Any] | None, *, by_numbers: bool) -> object:
     if known is not None:
         values = signature.plain_in(call)
@@ -221,6 +248,10 @@ def unfit(step: Step, call: Call) -> str | None:
     for tensor, storage in zip(call.tensors, step.fixed, strict=True):
         if tensor._storage is not storage and (storage is not None or id(whole_of(tensor._storage)) in step.state):
             return "an argument is, or no longer is, a tensor that it also knows in another way"
+    if _twins(call, step.now.surroundings) != step.twins:
+        return "an argument is, or no longer is, a tensor that its code also sees in another way"
+    if any(_is_gradient(call, number, leaf) is not before for number, leaf, before in step.passed_gradients):
+        return "an argument is, or no longer is, the gradient of a tensor"
     if call.containers and _aliases(call, step.now.surroundings) != step.aliases:
         return "an argument is, or no longer is, a container that it also knows in another way"
     if step.identities is not None:

@@ -206,8 +206,9 @@ class Surroundings:
         return None
 
     def plain(self) -> dict[int, Any]:
-        """Plain values that code can see, by id."""
-        return {id(value): value for entry in self.entries for value in entry.values if is_value(value)}
+        """Plain values and arrays that code can see, by id."""
+        values = [value for entry in self.entries for value in entry.values]
+        return {id(value): value for value in values if is_value(value) or type(value).__module__ == "numpy"}
 
     def counted(self) -> list[Place] | None:
         """Where numbers changed, if nothing else did."""

@@ -58,14 +58,15 @@ MOST = 50_000  # entries in all
 META = "a metaclass"
 
 
-def survey(roots: list[tuple[str, Any]], watched: Watch, capture: Capture, tensors: list[TensorBase]) -> Surroundings:
-    """What the code that ran can see from the roots and from its own globals. tensors: those that it was given."""
-    has_views = any(tensor._base is not None for tensor in tensors)
+def survey(roots: list[tuple[str, Any]], watched: Watch, capture: Capture, call: signature.Call) -> Surroundings:
+    """What the code that ran can see from the roots and from its own globals. call: its arguments."""
+    views = [("_base", "a tensor")] * any(tensor._base is not None for tensor in call.tensors)
+    views += [("base", "an array")] * call.has_array_views
     codes = [code for code, _ in watched.codes.values()]
     names = frozenset().union(*(watch.names_of(code) for code in codes), *(code.co_names for code in watched.library))
     is_dynamic = not names.isdisjoint(watch.DYNAMIC)
     while True:
-        walk = _Walk(watched, capture, names, is_dynamic=is_dynamic, has_views=has_views)
+        walk = _Walk(watched, capture, names, views, is_dynamic=is_dynamic)
         surroundings = walk.run(roots)
         if walk.more <= names and walk.is_dynamic == is_dynamic:
             return surroundings
@@ -73,12 +74,15 @@ def survey(roots: list[tuple[str, Any]], watched: Watch, capture: Capture, tenso
 
 
 class _Walk:
-    """One walk, for code that reads attributes of these names. more: names that objects on the way read."""
+    """One walk, for code that reads attributes of these names. more: names that objects on the way read.
+
+    views: by what name the code would see of what an argument is a view, and what that is.
+    """
 
     def __init__(
-        self, watched: Watch, capture: Capture, names: frozenset[str], *, is_dynamic: bool, has_views: bool
+        self, watched: Watch, capture: Capture, names: frozenset[str], views: list[tuple[str, str]], *, is_dynamic: bool
     ) -> None:
-        self.capture, self.has_views = capture, has_views
+        self.capture, self.views = capture, views
         self.codes, self.library = watched.codes, watched.library
         self.library_codes = watched.library_codes
         self.by_identity = any(watch.asks_for_identity(code) for code, _ in watched.codes.values())
@@ -120,6 +124,7 @@ class _Walk:
         for name, space in counting.surface():
             self.entries.append(Entry(name, OwnModule(space), wanted=frozenset(space).__contains__))
         self._interpreter()
+        self._memory()
         while self.waiting and self.size <= MOST:
             title, value = self.waiting.popleft()
             self.tells |= id(value) in watch.TELLERS and title != META
@@ -168,8 +173,16 @@ class _Walk:
             )
         if not self.names.isdisjoint(counting.FRAMES):
             self._refuse("it reads variables of other calls")
-        if self.has_views and "_base" in self.names | self.texts:
-            self._refuse("it reads the base of a tensor that it is given")
+
+    def _memory(self) -> None:
+        """What code can see of how objects lie in memory."""
+        for name in sorted(self.names & counting.HIDDEN):
+            self._refuse(f"it reads {name}, which cannot be looked at")
+        for name, what in self.views:
+            if name in self.names | self.texts:
+                self._refuse(f"it reads the base of {what} that it is given")
+        if "as_strided" in self.names and any(code.co_name == "as_strided" for code, _ in self.library_codes.values()):
+            self._refuse("it reads what lies beside an array in memory")
 
     def _refuse(self, reason: str) -> None:
         if reason not in self.reasons:
@@ -291,10 +304,8 @@ class _Walk:
     def _function(self, title: str, function: types.FunctionType) -> None:
         code = function.__code__
         origin, _ = watch.origin(code, function.__globals__)
-        seen = [name for name in counting.ABOUT if self._sees(name)] + [
-            name for name in counting.SPACES if name in self.names
-        ]
-        if seen and origin is USER:
+        seen = ["__qualname__", *filter(self._sees, counting.ABOUT), *filter(self.names.__contains__, counting.SPACES)]
+        if origin is USER:
             self._attributes(title, function, seen)
         cells = [(name, cell) for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True)]
         self._put_back_in(title, function)
@@ -340,7 +351,7 @@ class _Walk:
             if where is USER:
                 if counting.has_hidden_slots(base):
                     self._refuse(f"{base.__name__} has a slot that hides one of its bases")
-                self._attributes(base.__name__, base, ["__mro__", *filter(self._sees, ("__name__", "__qualname__"))])
+                self._attributes(base.__name__, base, ["__mro__", "__name__", "__qualname__"])  # Its texts have both.
                 if type(base) is not type:  # That is the class of a class for good.
                     self._note(base.__name__, Class(base))
                 self.waiting.append((META, type(base)))
@@ -396,7 +407,7 @@ class _Walk:
     def _holder(self, title: str, value: object) -> None:
         self._go_on(self._note(title, Inside(value)))
         if is_a(value, BaseException):
-            self._attributes(title, value, kinds.fields_in_c(type(value)))
+            self._attributes(title, value, ["__suppress_context__", *kinds.fields_in_c(type(value))])
         if type(value) in (operator.attrgetter, operator.methodcaller):
             names = value.__reduce__()[1]
             self.more.update(part for text in names if isinstance(text, str) for part in text.split("."))
@@ -479,6 +490,8 @@ class _Walk:
             self._refuse(f"{title} is an array of {array.nbytes} bytes, and more than {BYTES} are not looked at")
         else:
             self._note(title, Facts("data", lambda: signature.of_array(array)))
+        if array.base is not None and self._sees("base"):
+            self.waiting.append((f"{title}.base", array.base))
 
     def _object(self, title: str, value: object) -> None:
         kind = type(value)

@@ -62,9 +62,11 @@ class GradAccumulator:
         self.after: dict[int, Hook] = {}
 
     def waiting(self) -> tuple[object, ...]:
-        """Who waits for the gradient, besides a leaf that accumulates it."""
-        hooks = (*self.hooks.values(), *self.after.values(), self.retain, self.function)
-        return hooks if any(hooks) else ()
+        """Who waits for the gradient, besides a leaf that accumulates it: nobody, or by kind."""
+        groups = [self.hooks, self.after]
+        if self.function is not None:
+            groups += [self.function.before, self.function.after]
+        return (*[tuple(group.values()) for group in groups], self.retain) if any(groups) or self.retain else ()
 
     @classmethod
     def at(
