@@ -244,6 +244,8 @@ LATER = (
     "runtime/disk_cache.py",
     "step_capture/catching.py",
     "step_capture/host_data.py",
+    "step_capture/kept_numbers.py",
+    "step_capture/unlike.py",
     "tensor/arrangement.py",
     "tensor/bits.py",
     "tensor/copies.py",

@@ -11,6 +11,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib import import_module
 from math import prod
 from operator import is_
 from typing import Any
@@ -153,7 +154,8 @@ class Builder:
                 )
                 if not is_as_before:
                     capture.reason = "it changes what it is given (a list, a dict, requires_grad)"
-                    signature.give_back((call.args, call.kwargs), (args, kwargs))
+                    unlike = import_module("pywebgpu.step_capture.unlike")
+                    unlike.give_back((call.args, call.kwargs), (args, kwargs))
                 return result if capture.left else signature.rebuilt(result, self._own)
         except CaptureError as error:
             raise CaptureError(f"{_users_line(error)}{error}") from None
@@ -489,11 +491,9 @@ class Builder:
         self._made[id(value)] = template
         if any(signature.holds_free(attr) for _, attrs in template.views for attr in attrs.values()):
             self.reason = self.reason or "it returns a view whose place is a number that changes"
+            without_free = import_module("pywebgpu.step_capture.kept_numbers").without_free
             value._path = tuple(
-                [
-                    (op, {name: signature.without_free(attr) for name, attr in attrs.items()})
-                    for op, attrs in value._path
-                ]
+                [(op, {name: without_free(attr) for name, attr in attrs.items()}) for op, attrs in value._path]
             )
         if value._flag:
             self.reason = self.reason or "it returns a new leaf that wants a gradient"

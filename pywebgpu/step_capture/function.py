@@ -13,6 +13,7 @@ import warnings
 from collections import Counter, OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
 
 from pywebgpu.errors import CaptureWarning
@@ -97,12 +98,12 @@ class Compiled:
             variants = self._variants.get(call.key)
             if variants is None:
                 if self._counts is None and self._variants:
-                    self._counts = signature.are_counted(next(reversed(self._variants)), call.key) or None
+                    self._counts = _unlike().are_counted(next(reversed(self._variants)), call.key) or None
                     if self._counts:  # A step number, say: it is read in each run, as floats are.
                         call = Call(args, kwargs, counts=True)
                 if self._variants:
-                    others = signature.replaced(next(reversed(self._variants)), call.key, call)
-                    noted = [*map(signature.note_content, others)]
+                    others = _unlike().replaced(next(reversed(self._variants)), call.key, call)
+                    noted = [*map(_unlike().note_content, others)]
                     if any(noted):  # A batch, say: each call has a new one.
                         return self(*args, **kwargs)
                 self._meet(call)
@@ -114,7 +115,7 @@ class Compiled:
         """Arguments of a new kind. What has new ones each time is not captured for ever without a word."""
         self._unlike += 1
         if self._unlike > 1 and self._variants:
-            self._say(f"captured for other arguments: {signature.difference(next(reversed(self._variants)), call.key)}")
+            self._say(f"captured for other arguments: {_unlike().difference(next(reversed(self._variants)), call.key)}")
 
     def _run(self, call: Call, variants: _Variants, line: tuple[int, int]) -> object:
         if variants.each_call:
@@ -323,7 +324,7 @@ class Compiled:
         """
         if _is_checked():
             return
-        call = Call(signature.rebuilt_shapes(args), signature.rebuilt_shapes(kwargs))
+        call = Call(_unlike().rebuilt_shapes(args), _unlike().rebuilt_shapes(kwargs))
         with self._lock:
             self._capture(call, self._variants.get(call.key) or _Variants(), [], None, dry=True)
 
@@ -332,7 +333,7 @@ class Compiled:
         kept = next((recent for recent in reversed(self._variants.values()) if recent.steps), None)
         if kept is None or not (kept.steps[0].numbers or self._counts):
             return None if kept is None else kept.steps[0]
-        args, kwargs = signature.rebuilt(kept.steps[0].outline, signature.example)
+        args, kwargs = signature.rebuilt(kept.steps[0].outline, _unlike().example)
         variants = _Variants()
         self._capture(Call(args, kwargs), variants, [], None, dry=True)
         return variants.steps[0] if variants.steps else None
@@ -340,6 +341,10 @@ class Compiled:
     def clear(self) -> None:
         """Forgets all captured steps."""
         self._variants.clear()
+
+
+def _unlike() -> types.ModuleType:
+    return import_module("pywebgpu.step_capture.unlike")
 
 
 def _unseen(captured: CapturedCall) -> str:

@@ -11,7 +11,7 @@ import copy
 import types
 from abc import ABCMeta
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
 from math import copysign
@@ -23,9 +23,9 @@ from pywebgpu.ir.graph import Spec, thread_state
 from pywebgpu.ops import movement
 from pywebgpu.runtime.storage import whole_of
 from pywebgpu.step_capture import surroundings
-from pywebgpu.step_capture.free_number import FREE, FreeFloat, FreeInt, plain
+from pywebgpu.step_capture.free_number import FREE, FreeFloat, FreeInt
 from pywebgpu.step_capture.surroundings import HEAP, is_a
-from pywebgpu.tensor import create, dispatch
+from pywebgpu.tensor import dispatch
 from pywebgpu.tensor.base import TensorBase
 
 if TYPE_CHECKING:
@@ -230,70 +230,6 @@ def _views(value: TensorBase) -> Hashable:
     return tuple(path)
 
 
-def difference(old: object, new: object) -> str:
-    """In what two keys differ, in words."""
-    if not (isinstance(old, tuple) and isinstance(new, tuple) and len(old) == len(new)):
-        return f"{_short(old)} became {_short(new)}"
-    if old[:1] == new[:1] == ("object",):
-        return "an object, which is known by its identity, is another one"
-    return next(difference(a, b) for a, b in zip(old, new, strict=True) if a != b)
-
-
-def are_counted(old: object, new: object) -> bool:
-    """Whether two keys differ in whole numbers alone."""
-    if old == new:
-        return True
-    if not (isinstance(old, tuple) and isinstance(new, tuple) and len(old) == len(new)):
-        return False
-    if len(old) == 2 and old[0] is int and new[0] is int:
-        return True
-    return all(map(are_counted, old, new))
-
-
-def replaced(old: object, new: object, call: Call) -> Iterator[object]:
-    """The objects of a call that stand where the call with another key had others, which are known by identity."""
-    if old == new or not (isinstance(old, tuple) and isinstance(new, tuple)):
-        return
-    if old[:1] == new[:1] == ("object",):
-        yield from (value for value in call.kept if id(value) == new[1])
-    elif len(old) == len(new):
-        for a, b in zip(old, new, strict=True):
-            yield from replaced(a, b, call)
-
-
-def note_content(value: object) -> bool:
-    """Whether objects of a class count by their attributes from now on, and did not before."""
-    kind = type(value)
-    is_plain = type(kind) in PLAIN_KINDS and surroundings.is_plain(kind) and not hides_attributes(kind)
-    if not is_plain or callable(value) or kind.__module__.partition(".")[0] in ("pywebgpu", "torch"):
-        return False
-    if hasattr(kind, "state_dict") or kind in by_content:  # What trains is known by its identity.
-        return False
-    by_content.add(kind)
-    return True
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) < 80 else f"{text[:77]}..."
-
-
-def example(value: object) -> object:
-    """A tensor of zeros for what is known of one."""
-    if not is_a(value, Outline):
-        return value
-    return create.zeros(value.spec.shape, dtype=value.spec.dtype, device=value.device)
-
-
-def rebuilt_shapes(value: Any) -> Any:
-    """Arguments where tensors of zeros stand for shapes."""
-    if is_a(value, dict):
-        return {name: rebuilt_shapes(item) for name, item in value.items()}
-    if is_a(value, tuple) and value and all(type(n) is int for n in value):
-        return create.zeros(value)
-    return tuple(map(rebuilt_shapes, value)) if is_a(value, tuple) else value
-
-
 def rebuilt(value: object, change: Map) -> Any:
     """The same lists, tuples, dicts and dataclasses around what `change` makes of everything else.
 
@@ -314,9 +250,9 @@ def _rebuilt(value: object, change: Map, copies: dict[int, Any]) -> Any:
     if all(item is other for item, other in zip(items, old, strict=True)):
         return value
     if is_a(value, tuple):
-        return _tuple(value, items)
+        return tuple_like(value, items)
     copies[id(value)] = _emptied(value)
-    _put(copies[id(value)], keys, items)
+    put(copies[id(value)], keys, items)
     return copies[id(value)]
 
 
@@ -346,10 +282,10 @@ def _copied(value: object, change: Map, known: Collection[int], copies: dict[int
         keys, old = items_of(value)
         items = [_copied(item, change, known, copies) for item in old]
         if is_a(value, tuple):
-            copies[id(value)] = _tuple(value, items)
+            copies[id(value)] = tuple_like(value, items)
         else:
             copies[id(value)] = _emptied(value)
-            _put(copies[id(value)], keys, items)
+            put(copies[id(value)], keys, items)
     return copies[id(value)]
 
 
@@ -375,37 +311,6 @@ def has_more(value: object) -> bool:
     return any(name not in fields for name in names)
 
 
-def give_back(value: object, changed: object) -> None:
-    """Does to the containers of `value` what a function did to those of `changed`, which `rebuilt` made of them."""
-    if value is changed or not is_container(value):
-        return
-    keys, items = items_of(changed)
-    old = dict(zip(*items_of(value), strict=True))
-    for entry, item in zip(keys, items, strict=True):
-        give_back(old.get(entry), item)
-    kept = [
-        old[entry] if is_container(old.get(entry)) else plain(item) for entry, item in zip(keys, items, strict=True)
-    ]
-    if not is_a(value, tuple):
-        if is_a(value, CONTAINERS):
-            _base_of(type(value)).clear(value)
-        _give_attributes(value, changed)
-        _put(value, keys, kept)
-
-
-def _give_attributes(value: object, changed: object) -> None:
-    own, new = surroundings.attribute(value, "__dict__"), surroundings.attribute(changed, "__dict__")
-    if isinstance(own, dict) and isinstance(new, dict):
-        own.clear()
-        own.update({name: plain(item) for name, item in new.items()})
-    for name in slots(type(value)):
-        part = surroundings.attribute(changed, name)
-        if part is not surroundings.MISSING:
-            object.__setattr__(value, name, plain(part))
-        elif surroundings.attribute(value, name) is not part:
-            object.__delattr__(value, name)
-
-
 def holds_free(value: object) -> bool:
     """Whether a value is a number that stands for several values, or a tuple with one in it."""
     kind = type(value)
@@ -417,17 +322,6 @@ def holds_free(value: object) -> bool:
         return False
     items = tuple.__iter__ if issubclass(kind, tuple) else frozenset.__iter__
     return any(map(holds_free, items(value)))  # type: ignore[arg-type]
-
-
-def without_free(value: Any) -> Any:
-    """The same with the numbers that they are."""
-    if type(value) in FREE or not holds_free(value):
-        return plain(value)
-    if is_a(value, tuple):
-        return _tuple(value, [*map(without_free, tuple.__iter__(value))])
-    if type(value) is slice:
-        return slice(*map(without_free, (value.start, value.stop, value.step)))
-    return frozenset(map(without_free, frozenset.__iter__(value)))
 
 
 def is_number(value: object) -> TypeGuard[float]:
@@ -487,7 +381,7 @@ def _slots_of(kind: type) -> list[str]:
     return names
 
 
-def _tuple(value: tuple[Any, ...], items: list[Any]) -> tuple[Any, ...]:
+def tuple_like(value: tuple[Any, ...], items: list[Any]) -> tuple[Any, ...]:
     """A tuple of the same class, with the same attributes."""
     try:
         result = tuple.__new__(type(value), items)
@@ -541,9 +435,9 @@ def items_of(value: Any) -> tuple[list[Any], list[Any]]:
     return [*parts], [*parts.values()]
 
 
-def _put(value: object, keys: list[Any], items: list[Any]) -> None:
+def put(value: object, keys: list[Any], items: list[Any]) -> None:
     """Puts items into what has none, by no method of a program's class."""
-    base = _base_of(type(value))
+    base = base_of(type(value))
     if base is list:
         list.extend(value, items)  # type: ignore[arg-type]
         return
@@ -552,7 +446,7 @@ def _put(value: object, keys: list[Any], items: list[Any]) -> None:
         put(value, entry, item)
 
 
-def _base_of(kind: type) -> Any:
+def base_of(kind: type) -> Any:
     """The class of Python's own that keeps the items. An OrderedDict notes the order of its keys beside the dict."""
     return next((base for base in (OrderedDict, defaultdict, dict, list) if issubclass(kind, base)), object)
 
@@ -560,7 +454,7 @@ def _base_of(kind: type) -> Any:
 def _emptied(value: Any) -> Any:
     """Another container of the same class with the same attributes and no items, by no method of a program's class."""
     kind = type(value)
-    base = _base_of(kind)
+    base = base_of(kind)
     new = base.__new__(kind)
     if base is defaultdict:
         defaultdict.__init__(new, FACTORY.__get__(value))

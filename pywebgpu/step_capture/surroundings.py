@@ -12,6 +12,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from gc import get_referents
+from importlib import import_module
 from itertools import chain, repeat
 from operator import attrgetter, call, is_
 from typing import Any, TypeGuard
@@ -48,51 +49,32 @@ class Entry:
         """What is no longer as it was, in words. Where nothing is that counts, this is how it is from now on."""
         keys, values = self.look()
         is_as_before = are_same(keys, self.keys) and are_same(values, self.values)
-        reason = None if is_as_before else _difference(self, keys, values)
+        reason: str | None = None if is_as_before else _unlike().difference_of(self, keys, values)
         if reason is None and self.by_identity:
-            reason = _replaced(self, keys, values)
+            reason = _unlike().replaced_in(self, keys, values)
         if reason is not None:
             return reason
         self.keys, self.values = keys, values
         return None
 
 
+def _unlike() -> types.ModuleType:
+    return import_module("pywebgpu.step_capture.unlike")
+
+
 def are_same(values: list[Any], others: list[Any]) -> bool:
     """By identity, or by value where that is all there is: what a program calls equal may still be another thing."""
-    return len(values) == len(others) and all(map(_is, values, others))
+    return len(values) == len(others) and all(map(is_known, values, others))
 
 
-def _is(value: object, other: object) -> bool:
+def is_known(value: object, other: object) -> bool:
+    """Whether two values are one, or Python knows nothing of them but that they are equal."""
     return value is other or is_same(value, other)
 
 
 def is_value(value: object) -> bool:
     """Whether an object is known by its value, unless code asks for its identity."""
     return type(value) in EXACT or type(value) in (tuple, slice)
-
-
-def _difference(entry: Entry, keys: list[Any], values: list[Any]) -> str | None:
-    if not {type(key) for key in chain(keys, entry.keys)} <= EXACT:
-        return f"{entry.title} has other items"
-    was, now = dict(zip(entry.keys, entry.values, strict=True)), dict(zip(keys, values, strict=True))
-    for key in [*was, *(key for key in now if key not in was)]:
-        if entry.wanted is None or entry.wanted(key):
-            old, new = was.get(key, MISSING), now.get(key, MISSING)
-            if not _is(old, new):
-                return f"{path(entry.title, key)} {_words(old, new)}"
-    return None if entry.wanted is not None else f"{entry.title} is in another order"
-
-
-def _replaced(entry: Entry, keys: list[Any], values: list[Any]) -> str | None:
-    """Which plain value is another object now, though it is equal."""
-    pairs = [*zip(keys, entry.values, values, strict=False)]
-    if len(keys) != len(entry.keys) or not all(map(is_, keys, entry.keys)):
-        was = dict(zip(entry.keys, entry.values, strict=True))
-        pairs = [(key, was.get(key, MISSING), value) for key, value in zip(keys, values, strict=True)]
-    for key, old, new in pairs:
-        if old is not new and is_value(new) and (entry.wanted is None or entry.wanted(key)):
-            return f"{path(entry.title, key)} is another object of the same value"
-    return None
 
 
 def is_same(old: Any, new: Any) -> bool:
@@ -112,20 +94,6 @@ def is_same(old: Any, new: Any) -> bool:
     if type(old) is types.MethodType:  # Python makes a new one whenever it is asked for.
         return old.__func__ is new.__func__ and old.__self__ is new.__self__
     return False
-
-
-def _words(old: object, new: object) -> str:
-    if old is MISSING:
-        return f"is new: {_short(new)}"
-    if new is MISSING:
-        return "is gone"
-    if type(old) in EXACT or type(new) in EXACT:
-        return f"was {_short(old)} and is {_short(new)}"
-    return f"is another {type(new).__name__}"
-
-
-def _short(value: object) -> str:
-    return repr(value) if type(value) in EXACT else f"a {type(value).__name__}"
 
 
 def is_a(value: object, kind: Any) -> TypeGuard[Any]:
@@ -221,7 +189,7 @@ class Surroundings:
             if owner is None or not are_same(keys, entry.keys):
                 return None
             for key, old, new in zip(keys, entry.values, values, strict=True):
-                if (entry.wanted is None or entry.wanted(key)) and not _is(old, new):
+                if (entry.wanted is None or entry.wanted(key)) and not is_known(old, new):
                     if not (type(key) is str and type(old) is type(new) and type(new) in (int, float)):
                         return None
                     places[id(owner), key] = Place(owner, key)

@@ -21,11 +21,11 @@ import warnings
 import weakref
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection
+from importlib import import_module
 from typing import Any
 
 from pywebgpu.step_capture import counting, kinds, signature, watch
 from pywebgpu.step_capture.capture import Capture
-from pywebgpu.step_capture.free_number import FREE
 from pywebgpu.step_capture.surroundings import (
     EXACT,
     MISSING,
@@ -45,7 +45,6 @@ from pywebgpu.step_capture.surroundings import (
     attribute,
     is_a,
     mro,
-    owner_of,
     path,
 )  # fmt: skip
 from pywebgpu.step_capture.watch import INTERNAL, LIBRARY, USER, Watch
@@ -196,7 +195,7 @@ class _Walk:
     ) -> Entry:
         entry = Entry(title, look, wanted=wanted, by_identity=self.by_identity)
         if any(map(signature.holds_free, (*entry.keys, *entry.values))):
-            self._put_back(entry)
+            self.kept += _kept_numbers().put_back(entry, self._refuse)
         self.entries.append(entry)
         self.size += len(entry.values)
         return entry
@@ -308,7 +307,11 @@ class _Walk:
         if origin is USER:
             self._attributes(title, function, seen)
         cells = [(name, cell) for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True)]
-        self._put_back_in(title, function)
+        inside = [*map(counting.content, cells), *enumerate(function.__defaults__ or ())]
+        inside += (function.__kwdefaults__ or {}).items()
+        if any(signature.holds_free(value) for _, value in inside):
+            _kept_numbers().put_back_in(function)
+            self._refuse(f"it keeps a number in {title}")
         key = id(code), id(function.__globals__)
         if key in self.codes:
             self.found.add(key)
@@ -436,54 +439,6 @@ class _Walk:
             self._parts_of(title, value)
         elif kinds.is_of_library(type(value)):
             self.waiting.append((type(value).__name__, type(value)))
-
-    def _put_back(self, entry: Entry) -> None:
-        """A number that stands for several values was kept: it becomes the number that it is."""
-        look = entry.look
-        home = getattr(look, "sequence", getattr(look, "mapping", None))
-        for key, value in zip(entry.keys, entry.values, strict=True):
-            if signature.holds_free(value):
-                owner = owner_of(look)
-                if type(key) is str and owner is not None and type(value) in FREE:
-                    self.kept.append(Place(owner, key))
-                else:
-                    self._refuse(f"it keeps a number in {path(entry.title, key)}")
-                if isinstance(look, OfClass):
-                    type.__setattr__(look.owner, key, signature.without_free(value))
-                elif isinstance(look, Attributes):
-                    object.__setattr__(look.thing, key, signature.without_free(value))
-                elif is_a(home, (dict, list, deque)):
-                    home[key] = signature.without_free(value)
-        if isinstance(look, Inside) and any(map(signature.holds_free, entry.values)):
-            if is_a(look.thing, BaseException):
-                look.thing.args = signature.without_free(look.thing.args)
-            elif is_a(look.thing, functools.partial):
-                part = look.thing
-                part.__setstate__((part.func, signature.without_free(part.args), part.keywords, part.__dict__))
-        if any(map(signature.holds_free, entry.keys)):
-            self._refuse(f"it keeps a number as a key of {entry.title}")
-        if is_a(home, dict) and any(map(signature.holds_free, home)):
-            items = [(signature.without_free(key), value) for key, value in home.items()]
-            home.clear()
-            home.update(items)
-        elif is_a(home, set):
-            items = [signature.without_free(value) for value in home]
-            home.clear()
-            home.update(items)
-        entry.keys, entry.values = look()
-
-    def _put_back_in(self, title: str, function: types.FunctionType) -> None:
-        """The same for what a function that was made in the call holds."""
-        cells = [cell for cell in function.__closure__ or () if signature.holds_free(counting.content(("", cell))[1])]
-        for cell in cells:
-            cell.cell_contents = signature.without_free(cell.cell_contents)
-        defaults, named = function.__defaults__, function.__kwdefaults__
-        has_defaults = signature.holds_free((*(defaults or ()), *(named or {}).values()))
-        if has_defaults:
-            function.__defaults__ = signature.without_free(defaults)
-            function.__kwdefaults__ = {name: signature.without_free(value) for name, value in (named or {}).items()}
-        if cells or has_defaults:
-            self._refuse(f"it keeps a number in {title}")
 
     def _array(self, title: str, array: Any) -> None:
         if array.nbytes > BYTES:
@@ -622,6 +577,10 @@ class _Walk:
                 if not are_named or type(key) is not str or key in self.passed or key.startswith("__"):
                     self._hands_on(title, value)
                 self.waiting.append((title, value))
+
+
+def _kept_numbers() -> types.ModuleType:
+    return import_module("pywebgpu.step_capture.kept_numbers")
 
 
 def _is_read_elsewhere(kind: type) -> bool:

@@ -15,6 +15,7 @@ import pytest
 import pywebgpu as torch
 from pywebgpu.step_capture import audit, function, surroundings, survey
 from pywebgpu.step_capture.capture import Capture
+from pywebgpu.step_capture.signature import Call
 from pywebgpu.step_capture.watch import Watch
 from tests.unit.replays import audited
 
@@ -118,7 +119,7 @@ def change_method(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_code_sees_is_guarded(
     work: Callable[[], Any], change: Callable[[Any], None], word: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = survey.survey([("work", work)], watched(work), Capture(), [])
+    found = survey.survey([("work", work)], watched(work), Capture(), Call((), {}))
     assert found.reasons == []
     assert found.changed() is None
     assert found.changed() is None, "the fast way, too"
@@ -127,7 +128,7 @@ def test_what_code_sees_is_guarded(
 
 
 def test_what_code_does_not_name_is_not_guarded(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = survey.survey([("work", of_objects)], watched(of_objects), Capture(), [])
+    found = survey.survey([("work", of_objects)], watched(of_objects), Capture(), Call((), {}))
     monkeypatch.setattr(HOLDER, "unused", 1)
     assert found.changed() is None
 
