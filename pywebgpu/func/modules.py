@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from pywebgpu.nn import Module
 from pywebgpu.tensor import functions
+from pywebgpu.tensor.base import TensorBase
 
 if TYPE_CHECKING:
     from pywebgpu.tensor.tensor import Tensor
@@ -15,78 +17,135 @@ if TYPE_CHECKING:
 Named = dict[str, Any]
 
 
+_MISSING: Any = object()  # what a module has under a name that it does not know
+
+
 def functional_call(
     module: Module,
-    parameter_and_buffer_dicts: Mapping[str, Tensor] | Sequence[Mapping[str, Tensor]],
+    parameter_and_buffer_dicts: Named | Sequence[Named],
     args: object = None,
     kwargs: Named | None = None,
     *,
     tie_weights: bool = True,
     strict: bool = False,
 ) -> object:
-    """module(*args, **kwargs) with tensors in place of some parameters and buffers, by name."""
-    dicts: Any = parameter_and_buffer_dicts
-    replaced: Named = {}
-    for values in [dicts] if isinstance(dicts, Mapping) else dicts:
-        if repeated := [name for name in values if name in replaced]:
-            raise ValueError(f"{repeated} appeared in multiple dictionaries; behavior of functional call is ambiguous")
-        replaced.update(values)
-    replaced = _known(module, replaced, strict=strict)
-    with _swapped(module, replaced, tie_weights=tie_weights):
-        return module(*(() if args is None else args if isinstance(args, tuple) else (args,)), **(kwargs or {}))
+    """module(*args, **kwargs) with tensors in place of some parameters, buffers and other tensors, by name.
+
+    What the call assigns in their place is in the dict afterwards. tie_weights: a tensor that the module has under two
+    names is replaced under both. strict: the names are those of all parameters and buffers.
+    Raises ValueError for what is no dict, or two values of one tensor; RuntimeError for names where that is strict;
+    AttributeError for a submodule that is not there; TypeError for what is no tensor.
+    """
+    replaced = _one_dict(parameter_and_buffer_dicts)
+    if type(module).__name__ == "DataParallel":
+        raise RuntimeError("The stateless API can't be used with nn.DataParallel module")
+    arguments = args if isinstance(args, tuple) else () if args is None else (args,)
+    with reparametrize_module(module, replaced, tie_weights=tie_weights, strict=strict):
+        return module(*arguments, **(kwargs or {}))
+
+
+def _one_dict(dicts: Any) -> Named:
+    if isinstance(dicts, dict):
+        return dicts
+    if not isinstance(dicts, Sequence):
+        raise ValueError(
+            f"Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got {type(dicts)}"
+        )
+    if not all(isinstance(values, dict) for values in dicts):
+        raise ValueError("Expected all elements of parameter_and_buffer_dicts to be dictionaries")
+    counts = Counter(name for values in dicts for name in values)
+    repeated = [name for name, count in counts.items() if count > 1]
+    if repeated:
+        raise ValueError(f"{repeated} appeared in multiple dictionaries; behavior of functional call is ambiguous")
+    return {name: value for values in dicts for name, value in values.items()}
 
 
 @contextmanager
 def reparametrize_module(
-    module: Module, parameters_and_buffers: Named, tie_weights: bool = False, strict: bool = False, **options: Any
+    module: Module,
+    parameters_and_buffers: Named,
+    tie_weights: bool = False,
+    strict: bool = False,
+    stack_weights: bool = False,
 ) -> Iterator[None]:
-    """Inside the block a module has other tensors in place of some parameters and buffers, by name."""
-    with _swapped(module, _known(module, parameters_and_buffers, strict=strict), tie_weights=tie_weights):
-        yield
-
-
-def _known(module: Module, replaced: Named, *, strict: bool) -> Named:
-    """What the module has of the given tensors; it has, and is given, all of them where that is strict."""
-    known = {name for name, _ in _slots(module)}
-    if strict and (unknown := sorted(set(replaced) - known)):
-        raise RuntimeError(f"Unexpected key(s): {', '.join(unknown)}.")
-    if strict and (missing := sorted(known - set(replaced))):
-        raise RuntimeError(f"Missing key(s): {', '.join(missing)}.")
-    modules = {name for name, _ in module.named_modules(remove_duplicate=False)}
-    for name in replaced:
-        parent = name.rpartition(".")[0]
-        if parent not in modules:
-            raise AttributeError(f"{type(module).__name__} has no attribute `{parent}`")
-    return {name: value for name, value in replaced.items() if name in known}
-
-
-def _slots(module: Module) -> Iterator[tuple[str, tuple[Named, str]]]:
-    """The name of each parameter and buffer, shared ones by each name, and the dict and key where it lies."""
-    for prefix, child in module.named_modules(remove_duplicate=False):
-        for holder in (child._parameters, child._buffers):
-            for key, value in holder.items():
-                if value is not None:
-                    yield f"{prefix}.{key}" if prefix else key, (holder, key)
-
-
-@contextmanager
-def _swapped(module: Module, replaced: Named, *, tie_weights: bool) -> Iterator[None]:
-    slots = dict(_slots(module))
-    before = {name: holder[key] for name, (holder, key) in slots.items()}
-    by_name = dict(replaced)
-    if tie_weights:
-        of = {id(before[name]): value for name, value in replaced.items()}
-        by_name |= {name: of[id(value)] for name, value in before.items() if id(value) in of and name not in replaced}
+    """Inside the block a module has other tensors in place of some, by name. See functional_call."""
+    by_name = _with_tied(module, parameters_and_buffers) if tie_weights else parameters_and_buffers
+    if strict:
+        _check_names(module, by_name)
+    before: Named = {}
     try:
         for name, value in by_name.items():
-            holder, key = slots[name]
-            holder[key] = value
+            before[name] = _swap(module, name, value)
         yield
     finally:
-        for name, (holder, key) in slots.items():
-            if name in by_name and holder[key] is not by_name[name] and name in replaced and isinstance(replaced, dict):
-                replaced[name] = holder[key]  # A buffer that the call replaced.
-            holder[key] = before[name]
+        after = {name: _swap(module, name, value) for name, value in reversed(before.items())}
+        changed = {name: after[name] for name in parameters_and_buffers if after.get(name, _MISSING) is not _MISSING}
+        parameters_and_buffers.update(changed)
+
+
+def _all_tensors(module: Module) -> Named:
+    """Its parameters and buffers, shared ones by each of their names."""
+    parameters = module.named_parameters(remove_duplicate=False)
+    return dict(parameters) | dict(module.named_buffers(remove_duplicate=False))
+
+
+def _with_tied(module: Module, replaced: Named) -> Named:
+    """The values by all names of the tensors that they replace."""
+    names_of: dict[int, list[str]] = {}
+    for name, tensor in _all_tensors(module).items():
+        names_of.setdefault(id(tensor), []).append(name)
+    untied = dict(replaced)
+    for names in names_of.values():
+        given = [name for name in names if name in replaced]
+        if len({id(replaced[name]) for name in given}) > 1:
+            raise ValueError(
+                f"functional_call got multiple values for keys {sorted(names)}, which are tied. Consider using "
+                f"tie_weights=False"
+            )
+        if given:
+            untied |= dict.fromkeys(names, replaced[given[0]])
+    return untied
+
+
+def _check_names(module: Module, replaced: Named) -> None:
+    known, given = set(_all_tensors(module)), set(replaced)
+    texts = [
+        f"{title} key(s): {', '.join(map(repr, sorted(names)))}."
+        for title, names in (("Unexpected", given - known), ("Missing", known - given))
+        if names
+    ]
+    if texts:
+        raise RuntimeError(f"Error(s) in reparametrizing for {type(module).__name__}:\n\t" + "\n\t".join(texts))
+
+
+def _swap(module: Module, name: str, tensor: Any) -> Any:
+    """Gives a module, or one inside of it, a tensor under a name, or nothing for _MISSING; returns what was there."""
+    *path, key = name.split(".")
+    for part in path:
+        inner = getattr(module, part, None)
+        if inner is None:
+            raise AttributeError(f"{type(module).__name__} has no attribute `{part}`")
+        if not isinstance(inner, Module):
+            raise TypeError(f"submodule `{name.rpartition('.')[0]}`: {inner} is not an instance of torch.nn.Module")
+        module = inner
+    if tensor is not _MISSING and tensor is not None and not isinstance(tensor, TensorBase):
+        raise TypeError(f"{tensor} is not an instance of torch.Tensor")
+    for holder in (module._parameters, module._buffers):
+        if key in holder:
+            value = holder[key]
+            if tensor is _MISSING:
+                del holder[key]
+            else:
+                holder[key] = tensor
+            return value
+    value = getattr(module, key, _MISSING)
+    if value is not _MISSING and value is not None and not isinstance(value, TensorBase):
+        raise TypeError(f"attribute `{key}`: {value} is not an instance of torch.Tensor")
+    if tensor is not _MISSING:
+        setattr(module, key, tensor)
+    elif value is not _MISSING:
+        delattr(module, key)
+    return value
 
 
 def stack_module_state(models: Sequence[Module]) -> tuple[Named, Named]:

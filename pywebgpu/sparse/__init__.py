@@ -196,8 +196,8 @@ class SparseTensor(Tensor):
         return self._like(self._values().clone())
 
     def t(self) -> SparseTensor:
-        """The matrix with its axes exchanged."""
-        return self.transpose(0, 1)
+        """The matrix with its axes exchanged; what has fewer of them is itself."""
+        return self if self.ndim < 2 else self.transpose(0, 1)
 
     def select(self, dim: int, index: int) -> Tensor:
         """What has one index along an axis; sparse while a sparse axis is left."""
@@ -351,9 +351,9 @@ class SparseTensor(Tensor):
         source: Any = src
         return self._become(source.to(self.dtype) if isinstance(source, SparseTensor) else source)
 
-    def resize_as_(self, other: TensorBase) -> Self:
+    def resize_as_(self, the_template: TensorBase, *, memory_format: object = None) -> Self:
         """Has the shape of another; its coordinates stay."""
-        return self._become(made(self._indices(), self._values(), other.shape))
+        return self._become(made(self._indices(), self._values(), the_template.shape))
 
     def __repr__(self) -> str:
         return shown(self, {"indices": self._indices(), "values": self._values()})

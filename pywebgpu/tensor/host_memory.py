@@ -13,7 +13,8 @@ from pywebgpu.dtypes import DType
 from pywebgpu.ir.graph import Spec
 from pywebgpu.runtime import fixed_memory
 from pywebgpu.step_capture import capture
-from pywebgpu.tensor import copies, from_data
+from pywebgpu.support import shapes
+from pywebgpu.tensor import copies, from_data, layout
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.layout import strides_of
 from pywebgpu.tensor.tensor import Tensor
@@ -109,6 +110,26 @@ def array_of(tensor: TensorBase) -> NDArray[Any]:
     return array
 
 
+def viewed(tensor: TensorBase, dtype: DType) -> Tensor | None:
+    """The memory of a tensor of device cpu as another dtype, without history; None where there is none to show.
+
+    A captured step takes a copy: where its values lie is another memory in each run.
+    """
+    device: Any = tensor._storage.device
+    if capture.capture_state.capture is not None or 0 in tensor.shape:
+        return None
+    if not (device.is_native(dtype) and device.is_native(tensor.dtype)):
+        return None
+    import numpy as np
+
+    memory = fixed_memory.share(tensor._storage)
+    steps, start = strides_of(tensor)
+    flat = memory.reshape(-1).view(tensor.dtype.name)[start:]
+    n_bytes = [step * tensor.dtype.itemsize for step in steps]
+    array = np.lib.stride_tricks.as_strided(flat, tuple(tensor.shape), n_bytes)
+    return tensor_of(array.view(dtype.name), device)
+
+
 def _copied(tensor: TensorBase) -> NDArray[Any]:
     import numpy as np
 
@@ -142,13 +163,17 @@ def tensor_of(array: NDArray[Any], device: Device) -> Tensor:
     if not array.flags.writeable:
         warn_once(READ_ONLY)
     plain = np.asarray(array)  # No class of a program's own.
+    steps = tuple([step // array.itemsize for step in array.strides])
     if plain.flags.c_contiguous:
-        return _new(fixed_memory.of_array(plain, Spec(plain.shape, dtype), device))
-    steps = [step // array.itemsize for step in array.strides]
+        row_major = not plain.size or steps == shapes.strides(plain.shape)
+        path: Path = () if row_major else ((layout.laid_out, {"strides": steps}),)  # of axes of size 1
+        return _new(fixed_memory.of_array(plain, Spec(plain.shape, dtype), device), path)
     span = 1 + sum([(n - 1) * step for n, step in zip(array.shape, steps, strict=True)])
     flat = np.lib.stride_tricks.as_strided(plain, (span,), (array.itemsize,))
     flat_tensor = _new(fixed_memory.of_array(flat, Spec((span,), dtype), device))
-    return _new(flat_tensor._storage, copies.strided(flat_tensor, array.shape, steps, 0)._path)
+    path = copies.strided(flat_tensor, array.shape, steps, 0)._path
+    is_known = layout.through((span,), path)[0] == steps  # Those of axes of size 1 are not.
+    return _new(flat_tensor._storage, path if is_known else (*path, (layout.laid_out, {"strides": steps})))
 
 
 def of_buffer(data: memoryview, dtype: DType, device: Device) -> Tensor:

@@ -133,7 +133,7 @@ class MovementMethods(TensorBase):
 
     def ravel(self) -> Tensor:
         """All axes as one."""
-        return self.reshape(-1)
+        return self.contiguous().reshape(-1)
 
     @aliased
     def unflatten(self, dim: int, sizes: Sequence[int]) -> Tensor:

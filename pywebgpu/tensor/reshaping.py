@@ -15,13 +15,14 @@ from pywebgpu.ir.graph import thread_state
 from pywebgpu.ops import pointwise
 from pywebgpu.step_capture.capture import capture_state
 from pywebgpu.support import shapes
+from pywebgpu.support.closed_types import channels_last, channels_last_3d, preserve_format
 from pywebgpu.tensor import from_data
 from pywebgpu.tensor.apply import called
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.conversion import ConversionMethods
 from pywebgpu.tensor.history import History
-from pywebgpu.tensor.layout import strides_of
-from pywebgpu.tensor.memory_format import all_of, in_memory
+from pywebgpu.tensor.layout import order_of, strides_of
+from pywebgpu.tensor.memory_format import all_of, in_memory, of_order, suggested
 from pywebgpu.tensor.methods import aliased, also_named
 from pywebgpu.tensor.movement import cat
 from pywebgpu.tensor.size import as_tuple
@@ -132,13 +133,20 @@ class ReshapingMethods(ConversionMethods):
         return self.sum(axes, keepdim=True).reshape(wanted) if axes else self  # type: ignore[return-value]
 
     def view(self, *shape: Any, **named: Any) -> Tensor:
-        """Another shape of the same memory; as another dtype, a copy of the same bits."""
+        """Another shape, or dtype, of the same memory. Where that is no memory of the host, and in a captured step,
+        another dtype is a copy of the same bits."""
         shape = shape or ((named["dtype"],) if "dtype" in named else ())
         if len(shape) != 1 or not isinstance(shape[0], DType):
             return super().view(*shape, **named)
         dtype = shape[0]
         if dtype is self.dtype:
-            return super().view(self.shape)
+            return self.detach()
+        if dtype.itemsize != self.dtype.itemsize:
+            _check_sizes(self, dtype)
+        if hasattr(self._storage.device, "hold"):  # Its values are arrays.
+            shown: Tensor | None = import_module("pywebgpu.tensor.host_memory").viewed(self, dtype)
+            if shown is not None:
+                return shown
         if dtype.itemsize != 4 or self.dtype.itemsize != 4:
             return self._reread(dtype)
         return self._new(pointwise.bitcast(self._node, dtype=dtype), self._storage.device)
@@ -146,8 +154,6 @@ class ReshapingMethods(ConversionMethods):
     def _reread(self, dtype: DType) -> Tensor:
         """The bits read as elements of another size, on the host: the last axis becomes longer, or shorter."""
         have, want = self.dtype.itemsize, dtype.itemsize
-        if have != want:
-            _check_sizes(self, dtype)
         shape = self.shape if have == want else (*self.shape[:-1], self.shape[-1] * have // want)
         device = self._storage.device
         return self._new(from_data.from_bytes(self._bytes(), dtype, shape, device), device)
@@ -194,25 +200,40 @@ class ReshapingMethods(ConversionMethods):
             capture_state.changes += 1
         return self
 
-    def resize_(self, *sizes: Any, size: Sizes = ()) -> Self:
-        """Another shape of the same memory, from where the tensor starts; where that ends, of new memory with zeros."""
+    def resize_(self, *sizes: Any, size: Sizes = (), memory_format: object = None) -> Self:
+        """Another shape of the same memory, from where the tensor starts; where that ends, of new memory with zeros.
+
+        Raises RuntimeError for a leaf that wants a gradient, for memory_format=preserve_format, and for a shape whose
+        sizes or strides overflow.
+        """
         if self.requires_grad and not thread_state.inference:
             raise RuntimeError("cannot resize variables that require grad")
         shape, storage_shape = as_tuple(sizes or (size,)), self._storage.node.spec.shape
-        if shape == tuple(self.shape):
+        if shape == tuple(self.shape) and memory_format is None:
             return self
         start, count = self.storage_offset(), prod(shape)
         if (start + count) * self.dtype.itemsize >= 1 << 63:
             raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
+        if memory_format is preserve_format:
+            raise RuntimeError("Unsupported memory format Preserve")
+        order = order_of(memory_format, shape)
+        steps = shapes.strides(shape) if order is None else of_order(shape, order)
+        if prod([max(n, 1) for n in shape]) >= 1 << 63:
+            raise RuntimeError("Stride calculation overflowed")
         if start + count > prod(storage_shape):
             rest = self.new_zeros(start + count - prod(storage_shape))
             self.data = cat([in_memory(all_of(self)), rest])
         flat = in_memory(all_of(self))
-        return self._show(flat._sliced(0, start, count).view(shape))
+        shown = flat._sliced(0, start, count).view(shape)
+        return self._show(shown if order is None else shown.as_strided(shape, steps))
 
-    def resize_as_(self, the_template: TensorBase) -> Self:
-        """Takes the shape of another."""
-        return self.resize_(the_template.shape)
+    def resize_as_(self, the_template: TensorBase, *, memory_format: object = None) -> Self:
+        """Takes the shape of another; with preserve_format its memory format, too."""
+        if memory_format is not preserve_format:
+            return self.resize_(the_template.shape, memory_format=memory_format)
+        order = suggested(the_template)
+        kinds = {4: channels_last, 5: channels_last_3d}
+        return self.resize_(the_template.shape, memory_format=None if order is None else kinds[the_template.ndim])
 
     def _become(self, view: Tensor) -> Self:
         """Is what a view of it is, in place."""

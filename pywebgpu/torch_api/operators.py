@@ -14,6 +14,7 @@ from pywebgpu.autograd.function import Function, FunctionCtx
 from pywebgpu.nn import functional
 from pywebgpu.nn.functional import filters
 from pywebgpu.support import shapes
+from pywebgpu.support.closed_types import contiguous_format
 from pywebgpu.tensor import create, dispatch, functions, outputs, random
 from pywebgpu.tensor.memory_format import of_order, relaid, suggested
 from pywebgpu.tensor.methods import named_by_numpy
@@ -30,7 +31,7 @@ def slice_(input: Tensor, dim: int = 0, start: int | None = None, end: int | Non
 
 def slice_copy(input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
     """As slice_, with memory of its own."""
-    return slice_(input, dim, start, end, step).clone()
+    return slice_(input, dim, start, end, step).clone(memory_format=contiguous_format)
 
 
 def get_device(input: Tensor) -> int:

@@ -6,7 +6,7 @@ import functools
 import threading
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 from pywebgpu.ir.graph import thread_state
 
@@ -75,8 +75,7 @@ class set_multithreading_enabled:
     def __init__(self, mode: bool) -> None:
         self._before, _multithreading[0] = _multithreading[0], bool(mode)
 
-    def __enter__(self) -> Self:
-        return self
+    def __enter__(self) -> None: ...
 
     def __exit__(self, *error: object) -> None:
         _multithreading[0] = self._before

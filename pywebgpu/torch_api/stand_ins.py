@@ -370,8 +370,11 @@ def _elsewhere(path: str, name: str) -> object:
 def _older(profile: Callable[..., object]) -> object:
     """torch.autograd.profiler.profile, which can be switched off and was told of devices."""
 
-    def made(enabled: bool = True, *, use_cuda: bool = False, use_device: object = None, **options: Any) -> object:
-        return profile(**options) if enabled else contextlib.nullcontext()
+    ignored = ("use_cpu", "use_cuda", "use_device", "use_kineto")  # It sees the devices that there are.
+
+    def made(enabled: bool = True, **options: Any) -> object:
+        kept = {name: value for name, value in options.items() if name not in ignored}
+        return profile(**kept) if enabled else contextlib.nullcontext()
 
     return made
 

@@ -444,3 +444,59 @@ def a_subclass_is_made_of_a_tensors_memory(torch, x, say):
     with torch.no_grad():
         own.add_(1)
     say(memory, own.detach().as_subclass(torch.Tensor))
+
+
+@program
+def views_as_another_dtype_show_the_same_memory(torch, x, say):
+    a = torch.arange(6.0).reshape(2, 3)
+    bits = a.view(torch.int32)
+    bits[0, 0] = 0x3F800000
+    say(a, bits.data_ptr() == a.data_ptr())
+    a.mul_(2)
+    say(bits, a.view(torch.int16).shape, a.view(torch.int16).stride(), a[:, :2].view(torch.float64).shape)
+    leaf = x(3).requires_grad_()
+    say(leaf.view(torch.int32).requires_grad, leaf.view(torch.float32).requires_grad)
+
+
+@program
+def memory_is_resized_in_a_format(torch, x, say):
+    flat = torch.arange(48.0)
+    say(flat.resize_(2, 3, 2, 4, memory_format=torch.channels_last).stride(), flat)
+    other = torch.arange(48.0)
+    say(other.resize_as_(flat, memory_format=torch.preserve_format).stride(), other[::2].ravel().stride())
+    for call in (
+        lambda: flat.resize_(4, memory_format=torch.preserve_format), lambda: torch.empty(()).resize_([0, 4, 1 << 61]),
+    ):  # fmt: skip
+        try:
+            call()
+        except RuntimeError as error:
+            say(error)
+
+
+@program
+def modules_are_called_with_other_tensors(torch, x, say):
+    class Scaled(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Linear(2, 2)
+            self.tied = self.layer.bias
+            self.factor = x(2)
+            self.register_buffer("count", torch.zeros(1))
+
+        def forward(self, value):
+            self.count = self.count + 1
+            return self.layer(value) * self.factor + self.tied
+
+    module, value, weight = Scaled(), x(1, 2), x(2, 2)
+    call = torch.func.functional_call
+    replaced = {"layer.weight": weight, "tied": torch.ones(2), "count": torch.ones(1), "factor": torch.ones(2)}
+    say(call(module, replaced, value), replaced["count"], module.count)
+    for wrong, options in (
+        ({"tied": x(2), "layer.bias": x(2)}, {}), ({"layer.weight": weight}, {"strict": True}),
+        ({"layer.weight": 1}, {}), ({"none.weight": weight}, {}), ([weight], {}), (3, {}),
+    ):  # fmt: skip
+        try:
+            call(module, wrong, value, **options)
+        except (TypeError, ValueError, RuntimeError, AttributeError) as error:
+            say(type(error).__name__)
+    say(module.count, module.layer.bias is module.tied)

@@ -15,9 +15,10 @@ HEAD = """## PyTorch's own unit tests
 
 Written by `python -m tests torch`. The files are those of PyTorch 2.6's folder `test/`, unmodified, with the helpers of
 that version; of large ones a sample. Counted are the tests that PyTorch 2.13 itself passes with them, less those that
-ask for what lies inside of libtorch (`tests/upstream/excluded.txt` names each with its reason). A failure is one of a
-**wrong value**, a **wrong use accepted** (no error where one must come), a **refusal**, a name that **needs libtorch**,
-or any **other error**.
+ask for what lies inside of libtorch or is declared absent (`tests/upstream/excluded.txt` says why of each). A test
+that a file marks as an expected failure counts as unittest counts it: passed where it fails, and failed where it
+succeeds. A failure is one of a **wrong value**, a **wrong use accepted** (no error where one must come), a **refusal**, a
+name that **needs libtorch**, or any **other error**.
 """
 
 
@@ -43,7 +44,7 @@ def section() -> str:
     for device, files in sorted(known().items()):
         for file, entry in [*sorted(files.items()), ("**all**", total(files))]:
             lines.append(f"| {file} | {device} | {' | '.join(str(entry.get(column, 0)) for column in columns)} |")
-    lines += ["", "Left out, as they ask about libtorch's insides:", ""]
+    lines += ["", "Left out, as they ask about libtorch's insides or for what is declared absent:", ""]
     lines += [f"- `{pattern}`: {reason}" for pattern, reason in exclusions().items()]
     return "\n".join(lines) + "\n"
 

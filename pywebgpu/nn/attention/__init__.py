@@ -153,22 +153,44 @@ class MultiheadAttention(Module):
     def _check(
         self, query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None, attn_mask: Tensor | None
     ) -> None:
-        if query.ndim not in (2, 3) or key.ndim != query.ndim or value.ndim != query.ndim:
-            raise AssertionError(
-                f"query should be unbatched 2D or batched 3D tensor, and key and value alike, but received "
-                f"{query.ndim}-D, {key.ndim}-D and {value.ndim}-D tensors"
-            )
+        self._check_ranks(query, key, value, key_padding_mask, attn_mask)
         if query.shape[-1] != self.embed_dim:
             raise AssertionError(f"was expecting embedding dimension of {self.embed_dim}, but got {query.shape[-1]}")
         if key.shape[:-1] != value.shape[:-1]:
             raise AssertionError(
                 f"key's sequence and batch dims {key.shape[:-1]} do not match value's {value.shape[:-1]}"
             )
-        if attn_mask is not None and attn_mask.ndim not in (2, 3):
-            raise RuntimeError(f"attn_mask's dimension {attn_mask.ndim} is not supported")
         for mask in (key_padding_mask, attn_mask):
             if mask is not None and mask.dtype is not dtypes.bool_ and mask.dtype.kind is not Kind.FLOAT:
                 raise AssertionError("only bool and floating types of masks are supported")
+
+    def _check_ranks(
+        self, query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None, attn_mask: Tensor | None
+    ) -> None:
+        rank = query.ndim
+        if rank not in (2, 3):
+            raise AssertionError(
+                f"query should be unbatched 2D or batched 3D tensor but received {rank}-D query tensor"
+            )
+        kind = f"For {'unbatched (2-D)' if rank == 2 else 'batched (3-D)'} `query`, expected"
+        if key.ndim != rank or value.ndim != rank:
+            raise AssertionError(
+                f"{kind} `key` and `value` to be {rank}-D but found {key.ndim}-D and {value.ndim}-D tensors "
+                f"respectively"
+            )
+        if key_padding_mask is not None and key_padding_mask.ndim != rank - 1:
+            raise AssertionError(
+                f"{kind} `key_padding_mask` to be `None` or {rank - 1}-D but found {key_padding_mask.ndim}-D tensor "
+                f"instead"
+            )
+        if attn_mask is not None and attn_mask.ndim not in (2, 3):
+            raise AssertionError(
+                f"{kind} `attn_mask` to be `None`, 2-D or 3-D but found {attn_mask.ndim}-D tensor instead"
+            )
+        if rank == 2 and attn_mask is not None and attn_mask.ndim == 3:
+            wanted = (self.num_heads, query.shape[0], key.shape[0])
+            if tuple(attn_mask.shape) != wanted:
+                raise AssertionError(f"Expected `attn_mask` shape to be {wanted} but got {attn_mask.shape}")
 
     def _projected(self, query: Tensor, key: Tensor, value: Tensor, *, batched: bool) -> list[Any]:
         """Query, key and value after their linear maps, each (n, length, embed_dim)."""

@@ -21,8 +21,6 @@ def filtered(
     Against torch: the same, of bytes too, which it rounds after each axis.
     """
     is_bytes = input.dtype.name == "uint8"
-    if not is_bytes and not input.dtype.is_floating_point:
-        raise NotImplementedError(f"{mode} interpolation is there for floating dtypes and uint8, got {input.dtype}")
     image: _T = input.float() if input.dtype.itemsize <= 2 else input
     for axis in (1, 0):
         n, n_out, scale = input.shape[2 + axis], sizes[axis], scales[axis]

@@ -5,6 +5,7 @@ from collections.abc import Sequence as _Sequence
 from importlib import import_module as _import_module
 from typing import Any as _Any
 
+from pywebgpu import dtypes as _dtypes
 from pywebgpu.composites import convolution as _convolution
 from pywebgpu.composites import pooling as _pooling
 from pywebgpu.composites import resample as _resample
@@ -316,7 +317,13 @@ def interpolate(
     recompute_scale_factor: bool | None = None,
     antialias: bool = False,
 ) -> _T:
-    """On another grid, by mode: "nearest", "nearest-exact", "area", "linear", "bilinear", "trilinear" or "bicubic"."""
+    """On another grid, by mode: "nearest", "nearest-exact", "area", "linear", "bilinear", "trilinear" or "bicubic".
+
+    Dtypes: floating; bytes as well where PyTorch has that, by "nearest", "nearest-exact", "bilinear" and "bicubic".
+    """
+    takes_bytes = mode in ("nearest", "nearest-exact", "bilinear", "bicubic")
+    if not input.is_floating_point() and not (takes_bytes and input.dtype is _dtypes.uint8):
+        raise NotImplementedError(f"\"upsample_{mode}{input.ndim - 2}d\" not implemented for '{input.dtype.title}'")
     if antialias and not (mode in ("bilinear", "bicubic") and input.ndim == 4):
         raise ValueError(
             "Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D tensor as input"
