@@ -96,22 +96,22 @@ def _with_tied(module: Module, replaced: Named) -> Named:
         names_of.setdefault(id(tensor), []).append(name)
     untied = dict(replaced)
     for names in names_of.values():
-        given = [name for name in names if name in replaced]
-        if len({id(replaced[name]) for name in given}) > 1:
+        replaced_names = [name for name in names if name in replaced]
+        if len({id(replaced[name]) for name in replaced_names}) > 1:
             raise ValueError(
                 f"functional_call got multiple values for keys {sorted(names)}, which are tied. Consider using "
                 f"tie_weights=False"
             )
-        if given:
-            untied |= dict.fromkeys(names, replaced[given[0]])
+        if replaced_names:
+            untied |= dict.fromkeys(names, replaced[replaced_names[0]])
     return untied
 
 
 def _check_names(module: Module, replaced: Named) -> None:
-    known, given = set(_all_tensors(module)), set(replaced)
+    known, passed = set(_all_tensors(module)), set(replaced)
     texts = [
         f"{title} key(s): {', '.join(map(repr, sorted(names)))}."
-        for title, names in (("Unexpected", given - known), ("Missing", known - given))
+        for title, names in (("Unexpected", passed - known), ("Missing", known - passed))
         if names
     ]
     if texts:

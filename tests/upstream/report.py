@@ -17,8 +17,8 @@ Written by `python -m tests torch`. The files are those of PyTorch 2.6's folder 
 that version; of large ones a sample. Counted are the tests that PyTorch 2.13 itself passes with them, less those that
 ask for what lies inside of libtorch or is declared absent (`tests/upstream/excluded.txt` says why of each). A test
 that a file marks as an expected failure counts as unittest counts it: passed where it fails, and failed where it
-succeeds. A failure is one of a **wrong value**, a **wrong use accepted** (no error where one must come), a **refusal**, a
-name that **needs libtorch**, or any **other error**.
+succeeds. A failure is one of a **wrong value**, a **wrong use accepted** (no error where one must come), a
+**refusal**, a name that **needs libtorch**, or any **other error**.
 """
 
 
