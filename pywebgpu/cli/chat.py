@@ -45,7 +45,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="pywebgpu chat", description=__doc__)
-    parser.add_argument("--model", required=True, metavar="FILE", help="a GGUF file of the Llama family")
+    parser.add_argument("--model", required=True, metavar="FILE", help="a GGUF file, or a folder of transformers")
     parser.add_argument("--device", help="webgpu or cpu; the default device if none is named")
     parser.add_argument("--adapter", metavar="FOLDER", help="adapters of `pywebgpu finetune`, or of peft")
     parser.add_argument("--prompt", metavar="TEXT", help="answer this, and leave")

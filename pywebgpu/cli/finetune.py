@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 
 from pywebgpu import errors
 
@@ -27,7 +28,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="pywebgpu finetune", description=__doc__)
-    parser.add_argument("--model", required=True, metavar="FILE", help="a GGUF file of the Llama family")
+    parser.add_argument("--model", required=True, metavar="FILE", help="a GGUF file, or a folder of transformers")
     parser.add_argument("--data", required=True, metavar="FILE", help="the text, in UTF-8")
     parser.add_argument("--out", default="adapter", metavar="FOLDER", help="where the adapters go (adapter)")
     parser.add_argument("--merge", metavar="FILE", help="also write a GGUF file with the adapters merged")
@@ -46,16 +47,18 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _train(options: argparse.Namespace) -> None:
-    gguf, llama = import_module("pywebgpu.io.gguf"), import_module("pywebgpu.models.llama")
+    llama = import_module("pywebgpu.models.llama")
     lora, finetuning = import_module("pywebgpu.models.lora"), import_module("pywebgpu.models.finetuning")
     if options.seed is not None:
         import_module("pywebgpu.tensor.random").manual_seed(options.seed)
-    file = gguf.File(options.model)
-    tokenizer = import_module("pywebgpu.models.tokenizer").Tokenizer.from_file(file)
+    source = llama.open_source(options.model)
+    if options.merge is not None and isinstance(source, Path):
+        raise ValueError(f"--merge writes a GGUF file anew, and {source} is a folder")
+    tokenizer = import_module("pywebgpu.models.tokenizer").Tokenizer.from_file(source)
     with open(options.data, encoding="utf-8") as text:
         ids = tokenizer.encode(text.read())
     config = lora.LoraConfig(options.rank, options.alpha, options.targets.split(","))
-    model = lora.add(llama.Llama.from_file(file, options.device), config)
+    model = lora.add(llama.Llama.from_file(source, options.device), config)
     rows = finetuning.rows(ids, options.length, options.device)
     training = finetuning.Finetuning(model, learning_rate=options.learning_rate)
     start = time.perf_counter()
@@ -65,5 +68,5 @@ def _train(options: argparse.Namespace) -> None:
     lora.save(model, config, options.out)
     print(f"{options.out}: the adapters, in peft's format")
     if options.merge is not None:
-        lora.save_gguf(model, file, options.merge)
+        lora.save_gguf(model, source, options.merge)
         print(f"{options.merge}: the model with them")

@@ -28,7 +28,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="pywebgpu serve", description=__doc__)
-    parser.add_argument("--model", required=True, metavar="FILE", help="a GGUF file of the Llama family")
+    parser.add_argument("--model", required=True, metavar="FILE", help="a GGUF file, or a folder of transformers")
     parser.add_argument("--adapter", metavar="FOLDER", help="adapters of `pywebgpu finetune`, or of peft")
     parser.add_argument("--embeddings", metavar="FOLDER", help="a BERT as sentence-transformers saves it")
     parser.add_argument("--port", type=int, default=serve.PORT, help=f"the port ({serve.PORT}); 0 takes a free one")
@@ -38,17 +38,16 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _models(options: argparse.Namespace) -> object:
-    gguf, llama, tokenizer, service = (
-        import_module(f"pywebgpu.{name}") for name in ("io.gguf", "models.llama", "models.tokenizer", "models.service")
-    )
-    file = gguf.File(options.model)
-    model = llama.Llama.from_file(file, options.device)
+    llama, tokenizer, service = (import_module(f"pywebgpu.models.{name}") for name in ("llama", "tokenizer", "service"))
+    source = llama.open_source(options.model)
+    model = llama.Llama.from_file(source, options.device)
     if options.adapter is not None:
         import_module("pywebgpu.models.lora").load(model, options.adapter, options.device)
-    answering = service.Service(model, tokenizer.Tokenizer.from_file(file), length=options.length)
+    answering = service.Service(model, tokenizer.Tokenizer.from_file(source), length=options.length)
     name, encoder = "", None
     if options.embeddings is not None:
         name = Path(options.embeddings).resolve().name
         encoder = import_module("pywebgpu.models.embedding").TextEncoder.from_file(options.embeddings, options.device)
-    models: object = import_module("pywebgpu.cli.endpoint").Models(Path(options.model).stem, answering, name, encoder)
+    own = source.resolve().name if isinstance(source, Path) else Path(options.model).stem
+    models: object = import_module("pywebgpu.cli.endpoint").Models(own, answering, name, encoder)
     return models

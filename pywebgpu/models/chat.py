@@ -7,9 +7,8 @@ import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from pywebgpu.io import gguf
 from pywebgpu.models.generation import Decoder, Sampling
-from pywebgpu.models.llama import Llama
+from pywebgpu.models.llama import Llama, open_source
 from pywebgpu.models.tokenizer import Pieces, Tokenizer
 
 if TYPE_CHECKING:
@@ -52,13 +51,13 @@ class Chat:
         sampling: Sampling | None = None,
         quantized: bool | None = None,
     ) -> Chat:
-        """A conversation with the model of a GGUF file. quantized: see `Llama.from_file`.
+        """A conversation with the model of a GGUF file, or of a folder of `transformers`.
 
-        Raises: as `Llama.from_file` and `Tokenizer.from_file`.
+        quantized: see `Llama.from_file`.  Raises: as `Llama.from_file` and `Tokenizer.from_file`.
         """
-        file = gguf.File(path)
-        tokenizer = Tokenizer.from_file(file)
-        model = Llama.from_file(file, device, quantized=quantized)
+        source = open_source(path)
+        tokenizer = Tokenizer.from_file(source)
+        model = Llama.from_file(source, device, quantized=quantized)
         return cls(model, tokenizer, system=system, length=length, sampling=sampling)
 
     @property

@@ -240,6 +240,11 @@ class Llama(Module):
         return model.eval()
 
 
+def open_source(path: str | os.PathLike[str]) -> Path | gguf.File:
+    """What `from_file` of a model and of its tokenizer read: a folder, or a GGUF file, opened once for both."""
+    return Path(path) if os.path.isdir(path) else gguf.File(path)
+
+
 # Rotary positions
 
 

@@ -1,14 +1,20 @@
-"""Text as tokens, made of what a GGUF file says: by the package `tokenizers`, or without it by byte_pairs.py."""
+"""Text as tokens, made of what a GGUF file says, or of a folder's tokenizer.json.
+
+The package `tokenizers` does it, and without it byte_pairs.py; sentence_pieces.py does what SentencePiece has made.
+"""
 
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from pywebgpu.io import gguf
 from pywebgpu.models.byte_pairs import BytePairs
+from pywebgpu.models.sentence_pieces import SentencePieces
 
 # What cuts text into words before pairs are joined, by GGUF's names: regular expressions, one after another.
 _WORDS_OF_GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
@@ -23,6 +29,7 @@ PATTERNS = {
     "llama-bpe": (_WORDS_OF_LLAMA3,),
     "qwen2": (_WORDS_OF_LLAMA3.replace(r"\p{N}{1,3}", r"\p{N}"),),
 }
+ENDS = ("<|im_end|>", "<|eot_id|>", "<|endoftext|>", "<end_of_turn>")  # of a turn of a chat
 REPLACEMENT = "\ufffd"
 SPECIAL = (3, 4)  # token types of GGUF: control, user-defined
 
@@ -41,22 +48,29 @@ class Tokenizer:
         eos: int | None = None,
         add_bos: bool = False,
         chat_template: str | None = None,
+        stop: Iterable[int] = (),
     ) -> None:
         self.backend, self.bos, self.eos, self.add_bos = backend, bos, eos, add_bos
         self.chat_template = chat_template
-        ends = (eos, *map(backend.token_to_id, ("<|im_end|>", "<|eot_id|>", "<|endoftext|>")))
+        ends = (eos, *stop, *map(backend.token_to_id, ENDS))
         self.stop = frozenset(end for end in ends if end is not None)
 
     @classmethod
     def from_file(cls, source: str | os.PathLike[str] | gguf.File) -> Tokenizer:
-        """The tokenizer of a GGUF file. Raises: GGUFError for a damaged file, ValueError for an unknown kind."""
+        """The tokenizer of a GGUF file, or of a folder of `transformers`, which needs the package `tokenizers`.
+
+        Raises: GGUFError for a damaged file, ValueError for an unknown kind.
+        """
+        if not isinstance(source, gguf.File) and os.path.isdir(source):
+            return _of_folder(Path(source))
         file = source if isinstance(source, gguf.File) else gguf.File(source)
         metadata = file.metadata
+        is_scored = metadata.get("tokenizer.ggml.model") == "llama"
         return cls(
-            _byte_pairs(metadata, file.name),
-            bos=metadata.get("tokenizer.ggml.bos_token_id"),
-            eos=metadata.get("tokenizer.ggml.eos_token_id"),
-            add_bos=metadata.get("tokenizer.ggml.add_bos_token", False),
+            _sentence_pieces(metadata, file.name) if is_scored else _byte_pairs(metadata, file.name),
+            bos=metadata.get("tokenizer.ggml.bos_token_id", 1 if is_scored else None),
+            eos=metadata.get("tokenizer.ggml.eos_token_id", 2 if is_scored else None),
+            add_bos=metadata.get("tokenizer.ggml.add_bos_token", is_scored),
             chat_template=metadata.get("tokenizer.chat_template"),
         )
 
@@ -127,12 +141,52 @@ def _raise(message: str) -> None:
     raise ValueError(f"chat: the template refuses the messages: {message}")
 
 
+def _of_folder(folder: Path) -> Tokenizer:
+    """The tokenizer of a folder's tokenizer.json, with what tokenizer_config.json says of it."""
+    import tokenizers
+
+    backend = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+    facts, generation = _facts(folder / "tokenizer_config.json"), _facts(folder / "generation_config.json")
+    bos, eos = (_id(backend, facts.get(name)) for name in ("bos_token", "eos_token"))
+    template, alone = facts.get("chat_template"), folder / "chat_template.jinja"
+    if isinstance(template, list):  # Several, by name.
+        template = {entry["name"]: entry["template"] for entry in template}.get("default")
+    stop = generation.get("eos_token_id") or []
+    return Tokenizer(
+        backend,
+        bos=bos,
+        eos=eos,
+        add_bos=bos is not None and backend.encode("", add_special_tokens=True).ids[:1] == [bos],
+        chat_template=alone.read_text("utf-8") if alone.exists() else template,
+        stop=[stop] if isinstance(stop, int) else stop,
+    )
+
+
+def _facts(path: Path) -> dict[str, Any]:
+    facts: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    return facts
+
+
+def _id(backend: Any, token: str | Mapping[str, Any] | None) -> int | None:
+    name = token["content"] if isinstance(token, Mapping) else token
+    return None if name is None else backend.token_to_id(name)
+
+
+def _sentence_pieces(metadata: Mapping[str, Any], where: str) -> SentencePieces:
+    """A tokenizer of GGUF's lists of tokens, scores and types."""
+    lists = [metadata.get(f"tokenizer.ggml.{name}", ()) for name in ("tokens", "scores", "token_type")]
+    try:
+        return SentencePieces(*lists, add_space=metadata.get("tokenizer.ggml.add_space_prefix", True))
+    except ValueError as error:
+        raise ValueError(f"{where}its tokenizer is damaged: {error}") from None
+
+
 def _byte_pairs(metadata: Mapping[str, Any], where: str) -> Any:
     """A byte-pair tokenizer of GGUF's lists of tokens and merges."""
     kind, words = metadata.get("tokenizer.ggml.model"), metadata.get("tokenizer.ggml.pre", "default")
     tokens, merges = metadata.get("tokenizer.ggml.tokens"), metadata.get("tokenizer.ggml.merges")
     if kind != "gpt2" or not tokens or merges is None:
-        raise ValueError(f"{where}its tokenizer is {kind!r}; known is 'gpt2', with tokens and merges")
+        raise ValueError(f"{where}its tokenizer is {kind!r}; known are 'gpt2', with tokens and merges, and 'llama'")
     if words not in PATTERNS:
         raise ValueError(f"{where}its words are cut as {words!r}; known are {', '.join(PATTERNS)}")
     known = set(tokens)

@@ -19,6 +19,7 @@ from pywebgpu.tensor import create
 from pywebgpu.tensor.tensor import Tensor
 from tests import tiny_chat
 from tests.cases import language_models as cases
+from tests.cases import spelling
 
 IDS = create.tensor(cases.IDS, device="cpu")
 
@@ -316,6 +317,17 @@ def test_an_answer_is_awaited(tmp_path: Path) -> None:
     assert asyncio.run(reply()) == list(talk.reply("Hi!", max_new_tokens=9))
     assert awaited.messages == talk.messages
     assert awaited.tokens == 9
+
+
+def test_a_folder_of_transformers_chats(tmp_path: Path) -> None:
+    tokenizer = Tokenizer.from_file(spelling.write(spelling.model(), tmp_path / "a.gguf"))
+    tokenizer.backend.save(str(_folder("llama", tmp_path) / "tokenizer.json"))
+    facts = {"eos_token": "<|im_end|>", "chat_template": spelling.TEMPLATE}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(facts), "utf-8")
+    talk = Chat.from_file(tmp_path, "cpu")
+    ids = tokenizer.chat([{"role": "user", "content": "hi"}])
+    expected = list(generate(talk.model, ids, max_new_tokens=3, stop=tokenizer.stop))
+    assert "".join(talk.reply("hi", max_new_tokens=3)) == tokenizer.decode(expected)
 
 
 # A whole model
