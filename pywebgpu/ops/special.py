@@ -110,7 +110,7 @@ def from_bytes(xp: ModuleType, data: Any, dtype: DType) -> NDArray[Any]:
         return xp.frombuffer(data, "float16").astype("float32").view("complex64")
     if dtype.family == "float8":
         return import_module("pywebgpu.support.float8").from_bytes(xp, xp.frombuffer(data, "uint8"), dtype)
-    return xp.frombuffer(data, dtype.name)
+    return xp.frombuffer(data, numpy_dtype(dtype))
 
 
 def stored(xp: ModuleType, array: NDArray[Any], dtype: DType) -> NDArray[Any]:

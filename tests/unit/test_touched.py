@@ -4,7 +4,7 @@ import pytest
 
 from tests import touched
 
-FILES = {"elementwise op": 2, "function made of ops": 2, "module": 3}
+FILES = {"elementwise op": 2, "function made of ops": 2, "module": 3, "template": 3, "dtype": 3, "device": 2}
 
 
 @pytest.mark.parametrize("kind", touched.EXAMPLES)
