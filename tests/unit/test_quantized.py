@@ -12,7 +12,7 @@ from pywebgpu.io import block_formats, gguf
 from pywebgpu.models.llama import Llama
 from pywebgpu.models.quantized import Planes, QuantizedEmbedding, QuantizedLinear, quantize, quantized_layer
 
-ROWS = (1, 2, 9, 40)
+ROWS = (1, 2, 7, 40)
 
 
 def _data(format: str, rows: int, columns: int) -> torch.Tensor:

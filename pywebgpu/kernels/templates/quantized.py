@@ -22,10 +22,11 @@ from pywebgpu.kernels.templates.rows import IN_ORDER
 from pywebgpu.kernels.templates.rows_walk import SHUFFLED
 from pywebgpu.support.symbolic import Sym, constant, flatten, variable
 
-MOST_ROWS = 4  # of the operand: tiles of products are faster for more
+MOST_ROWS = 8  # of the operand: tiles of products are faster for more
 LANES = (1, 2, 4, 8, 16, 32)  # that may share a row of the weight
 THREADS = (64, 128)
 EACH = (1, 2, 4)  # rows of the weight that a lane has at the same time
+EMULATED_THREADS = 16  # of a CPU that plays the GPU: there a row has one lane, and what it loads is for several rows
 MANY = 16_000  # rows that keep a device busy, though a lane has several
 
 
@@ -77,9 +78,10 @@ class QuantizedTemplate(FusedTemplate):
         shuffles = _neighbours(target.features)
         most = target.limits.workgroup_size
         threads = [size for size in THREADS if size <= most] or [max(LANES)]
-        lanes = 1 if target.is_cpu else 8 if units < 32 else 16 if units < 128 else 32
-        each = 2 if n >= MANY else 1
-        wanted = _launch(threads[0], lanes, each, shuffles)
+        lanes = 8 if units < 32 else 16 if units < 128 else 32
+        wanted = _launch(threads[0], lanes, 2 if n >= MANY else 1, shuffles)
+        if target.is_cpu:
+            wanted = _launch(min(EMULATED_THREADS, most), 1, EACH[-1], shuffles)
         others = [
             _launch(size, share, rows, shuffles and ways)
             for size in threads
