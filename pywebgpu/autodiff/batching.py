@@ -5,8 +5,9 @@ A function is recorded once, over stand-ins; what depends on them is made anew w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
+from typing import Any
 
 from pywebgpu.ir import composite, walk
 from pywebgpu.ir.graph import (
@@ -29,6 +30,8 @@ from pywebgpu.ops import contraction, indexing, movement, packing, pointwise, ra
 from pywebgpu.support.shapes import Shape
 
 Rule = Callable[["_Batch", Node], Node]
+AttributesRule = Callable[[int, Mapping[str, Any]], dict[str, object]]
+Path = tuple[tuple[Any, Any], ...]  # views, one after the other: their ops and attributes
 
 
 class NoBatchError(RuntimeError):
@@ -120,7 +123,7 @@ def _again(batch: _Batch, node: Node) -> Node:
         case Pointwise():
             return _pointwise(batch, node, op)
         case Movement():
-            attrs = _MOVED[op.name](batch, node) if op.name in _MOVED else dict(node.attrs)
+            attrs = _MOVED[op.name](batch.size, node.attrs) if op.name in _MOVED else dict(node.attrs)
             return _moved(batch, node, op, attrs)
         case Reduction():
             return op(batch.full(node.inputs[0]), tuple([axis + 1 for axis in node.attrs["axes"]]))
@@ -161,15 +164,29 @@ def _moved(batch: _Batch, node: Node, op: Movement, attrs: dict[str, object]) ->
     return op(x, **attrs)
 
 
-def _with(**first: Callable[[int], object] | None) -> Callable[[_Batch, Node], dict[str, object]]:
+def views(path: Path, shape: Shape, size: int) -> Path | None:
+    """The views of a batch of `size` that show what `path` shows of a sample of a shape; None where one has no rule."""
+    steps: list[tuple[Any, Any]] = []
+    for op, attrs in path:
+        if not isinstance(op, Movement) or op is packing.piece:
+            return None
+        after = op.infer(shape, **attrs)
+        if op is reduction.expand:
+            steps.append((movement.reshape, {"shape": (size, *(1,) * (len(after) - len(shape)), *shape)}))
+        steps.append((op, _MOVED[op.name](size, attrs) if op.name in _MOVED else attrs))
+        shape = after
+    return tuple(steps)
+
+
+def _with(**first: Callable[[int], object] | None) -> AttributesRule:
     """Attributes that get an element in front; None counts an axis up, or each of several."""
 
-    def rule(batch: _Batch, node: Node) -> dict[str, object]:
-        attrs = dict(node.attrs)
+    def rule(size: int, of_sample: Mapping[str, Any]) -> dict[str, object]:
+        attrs = dict(of_sample)
         for name, front in first.items():
             value = attrs[name]
             if front is not None:
-                attrs[name] = (front(batch.size), *value)
+                attrs[name] = (front(size), *value)
             else:
                 attrs[name] = value + 1 if isinstance(value, int) else tuple([axis + 1 for axis in value])
         return attrs
@@ -189,11 +206,11 @@ def _step(size: int) -> int:
     return 1
 
 
-def _order(batch: _Batch, node: Node) -> dict[str, object]:
-    return {"order": (0, *(axis + 1 for axis in node.attrs["order"]))}
+def _order(size: int, attrs: Mapping[str, Any]) -> dict[str, object]:
+    return {"order": (0, *(axis + 1 for axis in attrs["order"]))}
 
 
-_MOVED: dict[str, Callable[[_Batch, Node], dict[str, object]]] = {
+_MOVED: dict[str, AttributesRule] = {
     "reshape": _with(shape=_size),
     "expand": _with(shape=_size),
     "permute": _order,
@@ -272,7 +289,7 @@ def _cat(batch: _Batch, node: Node) -> Node:
 
 
 def _write_slice(batch: _Batch, node: Node) -> Node:
-    attrs = _with(starts=_start, steps=_step)(batch, node)
+    attrs = _with(starts=_start, steps=_step)(batch.size, node.attrs)
     return indexing.write_slice(*map(batch.full, node.inputs), **attrs)
 
 

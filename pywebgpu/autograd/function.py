@@ -130,6 +130,7 @@ class Function:
     """
 
     _backward_cls = _BackwardClass()
+    generate_vmap_rule = False  # whether torch.func.vmap makes the batch of what forward does, or calls `vmap`
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
@@ -155,6 +156,13 @@ class Function:
             "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
         )
 
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[Any, ...], *args: Any) -> Any:
+        """The output of a batch of inputs, and its batch axes: for torch.func.vmap."""
+        raise NotImplementedError(
+            "You must implement the vmap function for custom autograd.Function to use it with vmap"
+        )
+
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise RuntimeError(
             "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd "
@@ -165,15 +173,25 @@ class Function:
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Calls forward without recording, and hangs backward on its outputs."""
+        sets_context = cls.setup_context is not Function.setup_context
+        level = None
+        if thread_state.transforms:
+            samples = import_module("pywebgpu.tensor.samples")
+            level = samples.rule_of(cls, cls.vmap is not Function.vmap, sets_context, args)
+            if level is not None and samples.is_last(level):  # Its results have the history that the rule records.
+                return level.by_rule(cls.__name__, cls.vmap, args, kwargs)
         ctx = FunctionCtx()
         tensors: list[Any] = [arg if isinstance(arg, TensorBase) else None for arg in args]
         ctx.needs_input_grad = tuple(t is not None and thread_state.grad and t.requires_grad for t in tensors)
         sources = [None if t is None else t._node for t in tensors]
         with grad_mode.no_grad():
-            if cls.setup_context is Function.setup_context:
+            if not sets_context:
                 output = cls.forward(ctx, *args, **kwargs)
             else:
-                output = cls.forward(*args, **kwargs)
+                if level is None:
+                    output = cls.forward(*args, **kwargs)
+                else:
+                    output = level.by_rule(cls.__name__, cls.vmap, args, kwargs)
                 cls.setup_context(ctx, args, output)
         if not any(ctx.needs_input_grad):
             return output

@@ -41,6 +41,7 @@ class _Local(threading.local):
 
 
 _local = _Local()
+NO_HOOKS = "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks."
 
 
 class saved_tensors_hooks:
@@ -55,6 +56,8 @@ class saved_tensors_hooks:
     def __enter__(self) -> None:
         if _local.refused:
             raise RuntimeError(_local.refused[-1])
+        if "reverse" in graph.thread_state.transforms:
+            raise RuntimeError(NO_HOOKS)
         if capture_state.capture is not None:
             capture_state.capture.reason = "it has hooks for saved tensors, which Python calls each time"
         graph.used.packing = _packed
@@ -64,6 +67,12 @@ class saved_tensors_hooks:
     def __exit__(self, *_: object) -> None:
         graph.thread_state.n_ordinary -= 1
         _local.hooks.pop()
+
+
+def refuse_transform() -> None:
+    """Raises RuntimeError where there are hooks: transforms that walk back have none."""
+    if _local.hooks:
+        raise RuntimeError(NO_HOOKS)
 
 
 class save_on_cpu(saved_tensors_hooks):

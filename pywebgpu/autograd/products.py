@@ -19,7 +19,7 @@ def point(tensor: Tensor) -> Tensor:
     """The value as a tensor that a gradient goes to: part of the caller's graph where that has one."""
     if tensor.requires_grad and thread_state.grad:
         return tensor._new(movement.alias(tensor._node), tensor._storage.device)
-    return tensor.detach().requires_grad_()
+    return tensor.detach()._require_grad()
 
 
 def apart(tensor: Tensor, points: Sequence[Tensor]) -> Tensor:
@@ -61,7 +61,7 @@ forward_mode = _ForwardMode()
 
 def forward(outputs: Sequence[Tensor], points: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
     """Rows, and what they are linear in: the gradient of rows to that, times tangents, is the jacobian's product."""
-    doubles = [_filled(output, 0.0).requires_grad_() for output in outputs]
+    doubles = [_filled(output, 0.0)._require_grad() for output in outputs]
     outer, forward_mode.on = forward_mode.on, True
     try:
         return gradients(outputs, points, doubles), doubles

@@ -18,7 +18,7 @@ from pywebgpu.ir import walk
 from pywebgpu.ir.graph import DATA, NO_ATTRS, Node, Spec, thread_state
 from pywebgpu.ops import movement, reduction
 from pywebgpu.runtime import executor, state
-from pywebgpu.tensor import functions, generator
+from pywebgpu.tensor import functions, generator, samples
 from pywebgpu.tensor.base import TensorBase
 
 if TYPE_CHECKING:
@@ -189,35 +189,45 @@ def _recorded(
     drawn: list[tuple[Any, Any]] = []
     shared = [leaf for leaf, axis in zip(leaves, axes, strict=True) if axis is None and isinstance(leaf, TensorBase)]
     before = [(leaf._storage, leaf._storage.version, leaf._storage.node) for leaf in shared]
-    with recording(stand_ins), _noting(drawn):
-        samples = dict(
-            zip(
-                mapped,
-                [
-                    leaves[index]._new(node, leaves[index]._storage.device)
-                    for index, node in zip(mapped, stand_ins, strict=True)
-                ],
-                strict=True,
-            )
-        )
-        arguments: Any = rebuild([samples.get(index, leaf) for index, leaf in enumerate(leaves)])
+    info = samples.VmapInfo(size, randomness)
+    level = samples.Samples(stand_ins, info, lambda: _draws(drawn) if randomness == "different" else _never)
+    for index, node in zip(mapped, list(stand_ins), strict=True):
+        axis = axes[index] % leaves[index].ndim
+        level.given[node] = (leaves[index].movedim(0, axis) if axis else leaves[index], axis)
+    with recording(stand_ins), _noting(drawn), samples.running(level):
+        sample = {
+            index: leaves[index]._new(node, leaves[index]._storage.device)
+            for index, node in zip(mapped, list(stand_ins), strict=True)
+        }
+        arguments: Any = rebuild([sample.get(index, leaf) for index, leaf in enumerate(leaves)])
         outputs, back = tree.flatten(func(*arguments[0], **arguments[1]))
         results = [_tensor(leaf) for leaf in outputs]
-        written = [index for index in mapped if samples[index]._storage.version]
-        roots = [result._node for result in results] + [samples[index]._node for index in written]
+        written = [index for index in mapped if sample[index]._storage.version]
+        roots = [result._node for result in results] + [sample[index]._node for index in written]
         _check_shared(before, frozenset(stand_ins))
     differs = _draws(drawn)
     if randomness == "error" and any(map(differs, walk.toposort(roots))):
         raise RuntimeError(RANDOM)
     batched = batching.batched(roots, stand_ins, size, differs if randomness == "different" else _never)
-    for index, (node, _) in zip(written, batched[len(results) :], strict=True):
-        leaves[index]._assign(node)
-    inputs = {id(samples[index]): leaves[index] for index in written}  # Written in place, given back as they are.
+    for index, pair in zip(written, batched[len(results) :], strict=True):
+        leaves[index]._assign(_full(*pair, size))
+    shown = {id(sample[index]._storage): (sample[index], leaves[index]) for index in mapped}
+    views = [_view(result, *shown.get(id(result._storage), (None, None)), size) for result in results]
     leaves = [
-        inputs[id(result)] if id(result) in inputs else _made(result, *pair, size)
-        for result, pair in zip(results, batched, strict=False)
+        _made(result, *pair, size) if view is None else view
+        for view, result, pair in zip(views, results, batched, strict=False)
     ]
     return leaves, back, [not is_batched for _, is_batched in batched[: len(results)]]
+
+
+def _view(result: Tensor, sample: Any, leaf: Any, size: int) -> Tensor | None:
+    """The view of an argument of which the function gave back the part of a sample; None for another result."""
+    if sample is None or result._node.requires is not sample._node.requires:
+        return None
+    if any(op is movement.reshape for op, _ in result._path) and not leaf.is_contiguous():
+        return None
+    path = batching.views(result._path, sample._storage.node.spec.shape, size)
+    return leaf._views(path) if path else leaf if path is not None else None
 
 
 def _check_shared(before: list[tuple[Any, int, Node]], stand_ins: frozenset[Node]) -> None:
@@ -263,9 +273,11 @@ def _tensor(leaf: object) -> Tensor:
 
 
 def _made(result: Tensor, node: Node, is_batched: bool, size: int) -> Tensor:
-    if not is_batched:
-        node = reduction.expand(node, shape=(size, *node.spec.shape))
-    return result._new(movement.alias(node), result._storage.device)
+    return result._new(movement.alias(_full(node, is_batched, size)), result._storage.device)
+
+
+def _full(node: Node, is_batched: bool, size: int) -> Node:
+    return node if is_batched else reduction.expand(node, shape=(size, *node.spec.shape))
 
 
 def _joined(parts: list[Part], out_dims: object) -> object:
@@ -295,7 +307,7 @@ def recording(stand_ins: dict[Node, Node]) -> Iterator[None]:
     """What is recorded inside waits apart: a value that depends on a stand-in is never computed, nor replayed."""
     local = state.default.local
     outer = local.queues
-    inner = local.queues = outer.apart(frozenset(stand_ins))
+    inner = local.queues = outer.apart(stand_ins)
     thread_state.n_ordinary += 1
     try:
         yield

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from math import prod
 from typing import Any
 
@@ -16,8 +17,8 @@ from pywebgpu.autograd import products
 from pywebgpu.dtypes import Kind
 from pywebgpu.func import tree
 from pywebgpu.func.batch import vmap
-from pywebgpu.ir.graph import thread_state
-from pywebgpu.tensor import create
+from pywebgpu.ir.graph import thread_state, used
+from pywebgpu.tensor import create, samples
 from pywebgpu.tensor.tensor import Tensor
 
 Call = Callable[..., Any]
@@ -94,7 +95,11 @@ class _Points:
         args, inner = list(self._args), self._back(self.tensors)
         for number, value in zip(self.numbers, inner, strict=True):  # type: ignore[call-overload]
             args[number] = value
-        output = func(*args, **kwargs)
+        is_reverse = title is not JVP
+        if is_reverse and used.packing is not None:
+            import_module("pywebgpu.autograd.graph").refuse_transform()
+        with samples.running("reverse" if is_reverse else "forward"):
+            output = func(*args, **kwargs)
         if not has_aux:
             return output, None
         if not isinstance(output, tuple) or len(output) != 2:

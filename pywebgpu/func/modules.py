@@ -167,7 +167,7 @@ def _stacked(dicts: Sequence[Named]) -> Named:
         if any(values[name].requires_grad is not first.requires_grad for values in dicts):
             raise RuntimeError(f"Expected {name} from each model to have the same .requires_grad")
         stacked = functions.stack([words[name].detach() for words in dicts])
-        stacks[name] = stacked.requires_grad_(first.requires_grad)
+        stacks[name] = stacked._require_grad(first.requires_grad)
     return stacks
 
 

@@ -125,6 +125,7 @@ LATER = (
     "display/",
     "exporter/",
     "func/",
+    "tensor/samples.py",
     "fx/",
     "torch_api/handlers.py",
     "hosts/script.py",

@@ -58,6 +58,7 @@ class ThreadState(threading.local):
     decomposing: what a Composite is made of is being recorded.
     wide: nodes of whole numbers that not every device can hold, and the numbers, until a tensor is made of them.
     autocast: for which devices amp/ casts what ops read, and how; empty where it does not.
+    transforms: the function transforms of torch.func that run, innermost last.
     n_ordinary: how many blocks want compiled functions to run as ordinary code: what they do no replay does.
     Each thread has its own, and begins with these.
     """
@@ -69,6 +70,7 @@ class ThreadState(threading.local):
         self.wide: list[tuple[Node, int]] = []
         self.autocast: tuple[Any, ...] = ()
         self.n_ordinary = 0
+        self.transforms: list[Any] = []
 
     def watch(self, origins: Origins | None) -> None:
         """Sets who is told in this thread; None ends it."""

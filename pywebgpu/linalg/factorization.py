@@ -14,7 +14,7 @@ from pywebgpu.autograd.function import Function, FunctionCtx
 from pywebgpu.dtypes import Kind
 from pywebgpu.errors import DTypeError, ShapeError
 from pywebgpu.ir.graph import thread_state
-from pywebgpu.tensor import complex_numbers, create, functions
+from pywebgpu.tensor import complex_numbers, create, functions, samples
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -57,6 +57,9 @@ def host(name: str, compute: Callable[..., Any], *tensors: Tensor) -> tuple[Tens
     except ModuleNotFoundError:
         raise RuntimeError(f"{name} computes with NumPy, which is not here: load it first, as micropip does") from None
     first = tensors[0]
+    level = samples.innermost(tensors) if thread_state.transforms else None
+    if level is not None:
+        return level.computed(lambda *wholes: host(name, compute, *wholes), tensors)
     arrays = [_array(np, tensor).astype("complex128" if tensor.is_complex() else "float64") for tensor in tensors]
     try:
         with np.errstate(all="ignore"):

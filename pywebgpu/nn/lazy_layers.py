@@ -77,7 +77,7 @@ class UninitializedBuffer(UninitializedTensorMixin, Buffer):
     cls_to_become = Tensor
 
     def __new__(cls, requires_grad: bool = False, device: DeviceLike = None, dtype: DType | None = None) -> Self:
-        return super().__new__(cls, create.zeros(0, device=device, dtype=dtype).requires_grad_(requires_grad))
+        return super().__new__(cls, create.zeros(0, device=device, dtype=dtype)._require_grad(requires_grad))
 
     def __init__(self, requires_grad: bool = False, device: DeviceLike = None, dtype: DType | None = None) -> None: ...
 

@@ -39,7 +39,7 @@ def _marked(data: Tensor, mark: str, requires_grad: bool) -> Any:
             f"instance of the same type, but return type {type(parameter).__name__} was found instead. To use the type "
             "as a Parameter, please correct the detach() semantics defined by its __torch_dispatch__() implementation."
         )
-    parameter.requires_grad_(requires_grad)
+    parameter._require_grad(requires_grad)
     setattr(parameter, mark, True)
     return parameter
 
@@ -59,7 +59,7 @@ class Parameter(Tensor, metaclass=_OrMarked):
             return _marked(data, cls.MARK, requires_grad)  # type: ignore[no-any-return]
         parameter: Any = (create.zeros(0) if data is None else data).detach()
         parameter.__class__ = cls
-        parameter.requires_grad_(requires_grad)
+        parameter._require_grad(requires_grad)
         return parameter  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
@@ -88,7 +88,7 @@ class Buffer(Tensor):
         buffer: Any = (create.zeros(0) if data is None else data).detach()
         buffer.__class__ = cls
         buffer.persistent = persistent
-        buffer.requires_grad_(data is not None and data.requires_grad)
+        buffer._require_grad(data is not None and data.requires_grad)
         return buffer  # type: ignore[no-any-return]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:

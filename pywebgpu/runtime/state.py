@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Collection
 from typing import Any
 from weakref import WeakSet, ref
 
 from pywebgpu.devices.base import Device
 from pywebgpu.ir.graph import Node
+
+Samples = tuple[Collection[Node], ...]  # what stands for a sample of each vmap that runs
 
 
 class Queue:
@@ -17,14 +20,18 @@ class Queue:
     Of those that ended, `storages` has the dead references until `forget_ended`.
     """
 
-    __slots__ = ("_owner", "hurries", "recorded", "stand_ins", "storages")
+    __slots__ = ("_owner", "_samples", "hurries", "recorded", "storages")
 
-    def __init__(self, owner: ref[Any], stand_ins: frozenset[Node] = frozenset()) -> None:
-        self._owner = owner
-        self.stand_ins = stand_ins  # what stands for values that will never be there
+    def __init__(self, owner: ref[Any], samples: Samples = ()) -> None:
+        self._owner, self._samples = owner, samples
         self.recorded = 0
         self.hurries: Any = None  # asked of each value whether it may not wait (see fixed_memory.py), for a while
         self.storages: dict[int, ref[Any]] = {}
+
+    @property
+    def stand_ins(self) -> frozenset[Node]:
+        """What stands for values that will never be there."""
+        return frozenset().union(*self._samples)
 
     def add(self, storage: object) -> None:
         """At the end, also where one that ended had the same id: programs are found by the order of what they give."""
@@ -51,17 +58,18 @@ class Queue:
 class _Queues(dict[Device, Queue]):
     """The queues of one thread; they are listed for other threads, too."""
 
-    def __init__(self, listed: dict[Device, list[Queue]], stand_ins: frozenset[Node] = frozenset()) -> None:
+    def __init__(self, listed: dict[Device, list[Queue]], samples: Samples = ()) -> None:
         super().__init__()
-        self._listed, self._stand_ins = listed, stand_ins
+        self._listed, self._samples = listed, samples
         self.is_held = False
 
-    def apart(self, stand_ins: frozenset[Node]) -> _Queues:
-        """The queues of this thread while it records a function over stand-ins: no other thread sees them."""
-        return _Queues({device: [] for device in self._listed}, self._stand_ins | stand_ins)
+    def apart(self, stand_ins: Collection[Node]) -> _Queues:
+        """The queues of this thread while it records a function over stand-ins, which may become more: no other thread
+        sees them."""
+        return _Queues({device: [] for device in self._listed}, (*self._samples, stand_ins))
 
     def __missing__(self, device: Device) -> Queue:
-        queue = self[device] = Queue(ref(self), self._stand_ins)
+        queue = self[device] = Queue(ref(self), self._samples)
         self._listed.setdefault(device, []).append(queue)
         return queue
 

@@ -241,14 +241,20 @@ class TensorBase:
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
-        self.requires_grad_(value)
+        self._require_grad(value)
 
     @requires_grad.deleter
     def requires_grad(self) -> None:
         raise RuntimeError("requires_grad must be a bool")
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
-        """Marks a leaf. Raises RuntimeError for an integer tensor, or for turning off a tensor with history."""
+        """Marks a leaf. Raises RuntimeError for an integer tensor, for turning off a tensor with history, and inside of
+        a transform of torch.func."""
+        if requires_grad and thread_state.transforms:
+            import_module("pywebgpu.tensor.samples").refuse_leaf()
+        return self._require_grad(requires_grad)
+
+    def _require_grad(self, requires_grad: bool = True) -> Self:
         if not self._flag and self._node.requires:
             if requires_grad:
                 return self

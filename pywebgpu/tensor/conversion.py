@@ -292,7 +292,7 @@ class ConversionMethods(InplaceMethods):
         check_supported(spec.dtype, opened)
         check_room(spec, opened)
         tensor = self._new(creation.full(fill_value, spec.shape, spec.dtype), opened)
-        return tensor.requires_grad_() if options.get("requires_grad") else tensor
+        return tensor._require_grad() if options.get("requires_grad") else tensor
 
     def new_zeros(self, *size: Any, **options: Any) -> Tensor:
         """A tensor of zeros, with this dtype and device."""

@@ -73,7 +73,7 @@ def made_as(cls: type[_S], data: Tensor, require_grad: bool) -> _S:
     """Tensor._make_subclass: the same memory without history, as a tensor of a subclass of Tensor."""
     tensor = as_subclass(data.detach(), cls)
     tensor._base = None
-    return tensor.requires_grad_(require_grad)
+    return tensor._require_grad(require_grad)
 
 
 def as_subclass(self: Tensor, cls: type[_S]) -> _S:
@@ -164,7 +164,7 @@ def empty_strided(size: Sequence[int], stride: Sequence[int], **options: Any) ->
         )
     count = 0 if 0 in size else 1 + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
     wants = bool(options.pop("requires_grad", False))
-    return create.zeros(count, **options).as_strided(size, stride).requires_grad_(wants)
+    return create.zeros(count, **options).as_strided(size, stride)._require_grad(wants)
 
 
 def new_empty_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], **options: Any) -> Tensor:

@@ -70,7 +70,7 @@ def tensor(
             result = result if dtype is None else result.to(dtype)
         else:
             result = Tensor._new(from_data.from_data(data, dtype, opened), opened)
-    return result.requires_grad_() if requires_grad else result
+    return result._require_grad() if requires_grad else result
 
 
 def as_tensor(data: Any, dtype: DType | None = None, device: factory_options.DeviceLike = None) -> Tensor:

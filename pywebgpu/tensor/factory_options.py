@@ -76,7 +76,7 @@ class FactoryOptions:
             if self.name in RANGES and self.out.numel() == result.numel():
                 result = result.view(self.out.shape)
             result = outputs.into(self.out, result, self.name, is_quiet=True)
-        return result.requires_grad_() if self.requires_grad else result
+        return result._require_grad() if self.requires_grad else result
 
 
 def like(name: str, other: Tensor, options: Made) -> FactoryOptions:

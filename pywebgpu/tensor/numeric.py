@@ -274,7 +274,7 @@ def _cosines(length: int, periodic: bool, weights: tuple[float, ...], options: M
 
 def _one_if_short(length: int, window: Tensor, options: Made) -> Tensor:
     values: Tensor = window.mul(0).add(1) if length == 1 else window
-    return values.requires_grad_(bool(options.get("requires_grad")))
+    return values._require_grad(bool(options.get("requires_grad")))
 
 
 def _dtype(options: Made) -> DType:

@@ -67,7 +67,7 @@ def asarray(
         tensor = tensor.clone()
     if not (requires_grad or tensor.is_leaf):
         return tensor.detach()
-    return tensor.requires_grad_(requires_grad)
+    return tensor._require_grad(requires_grad)
 
 
 def frombuffer(
@@ -106,7 +106,7 @@ def frombuffer(
         tensor: Tensor = host_memory.of_buffer(part, dtype, device)
     else:
         tensor = create.frombytes(part, dtype, (n,), device.name)
-    return tensor.requires_grad_() if requires_grad else tensor
+    return tensor._require_grad() if requires_grad else tensor
 
 
 def shown(obj: Any, dtype: DType | None, device: DeviceLike) -> Tensor | None:

@@ -116,7 +116,7 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
             tensor: Tensor = data.detach().clone().to(device=opened.name, dtype=dtype or data.dtype)
         else:
             tensor = Tensor._new(from_data.from_data(data, dtype or self.dtype, opened), opened)
-        return tensor.requires_grad_(requires_grad)
+        return tensor._require_grad(requires_grad)
 
     def new(self, *data: Any) -> Tensor:
         """A tensor of data or of a size, with this one's dtype and device."""
@@ -322,7 +322,7 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
             )
         copy = self._dressed(self._of(self._copied_storage(memo), self._path))
         copy._history = None  # Aliases that are copied together have the copy's history in common.
-        copy.requires_grad_(self.requires_grad)
+        copy._require_grad(self.requires_grad)
         memo[id(self)] = copy
         if self.grad is not None:
             copy.grad = self.grad.__deepcopy__(memo)
@@ -338,7 +338,7 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
         return copied
 
     def __copy__(self) -> Tensor:
-        return self._dressed(self.detach()).requires_grad_(self.requires_grad)
+        return self._dressed(self.detach())._require_grad(self.requires_grad)
 
     def _dressed(self, plain: Tensor) -> Tensor:
         """A plain tensor as one of this tensor's class, with this one's attributes."""
@@ -392,5 +392,5 @@ def _rebuild(
     if kind is not Tensor:
         tensor.__class__ = kind
     tensor.__dict__.update(state)
-    result: Tensor = tensor.requires_grad_(requires_grad)
+    result: Tensor = tensor._require_grad(requires_grad)
     return result

@@ -51,7 +51,7 @@ def make_tensor(
         drawn = drawn.clone(memory_format=memory_format)
     if exclude_zero:
         drawn.masked_fill_(drawn == 0, 1 if is_whole else limits.finfo(dtype).tiny)
-    return drawn if is_whole else drawn.requires_grad_(requires_grad)
+    return drawn if is_whole else drawn._require_grad(requires_grad)
 
 
 def _sizes(shape: tuple[int | Sequence[int], ...]) -> list[int]:

@@ -19,6 +19,7 @@ from pywebgpu.amp import autocast_mode
 from pywebgpu.autodiff import grad_mode
 from pywebgpu.autograd.function import Function
 from pywebgpu.ir.graph import thread_state, used
+from pywebgpu.tensor import samples
 from pywebgpu.tensor.tensor import Tensor
 from pywebgpu.torch_api.schema import FunctionSchema, parse_schema
 from pywebgpu.utils import _pytree
@@ -108,6 +109,12 @@ class OpOverload(_Operator):
         if (schema := getattr(self, "_schema", None)) is not None:
             schema.bind(args, kwargs)
         kernel, key = self._kernel(tensors)
+        rule = self.batched
+        level = samples.innermost(tensors) if thread_state.transforms and rule is not None else None
+        if level is not None and rule is not None:
+            kernel = functools.partial(_by_rule, level, self._operator_path, rule)
+            if samples.is_last(level):
+                return kernel(*args, **kwargs)
         if key in (IMPLICIT, "Autograd"):
             return kernel(*args, **kwargs)
         wants = thread_state.grad and any(tensor.requires_grad for tensor in tensors)
@@ -162,6 +169,10 @@ class OpOverload(_Operator):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _operator, (self.namespace, self._opname, self._overloadname)
+
+
+def _by_rule(level: samples.Samples, name: str, rule: Kernel, *args: Any, **kwargs: Any) -> Any:
+    return level.by_rule(name, rule, args, kwargs)
 
 
 class OpOverloadPacket(_Operator):

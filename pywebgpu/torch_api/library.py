@@ -193,9 +193,9 @@ def register_autograd(
 
 
 def register_vmap(op: Any, func: Any = None, /, *, lib: Library | None = None) -> Any:
-    """Keeps what an operator does with batches: func(info, in_dims, *args) -> (output, out_dims); may decorate it.
+    """Gives an operator its rule for batches: func(info, in_dims, *args) -> (output, out_dims); may decorate it.
 
-    torch.func.vmap makes the batch of what the kernel does, and does not ask.
+    Without, torch.func.vmap makes the batch of what the kernel does.
     """
     operator = _ops.find(op)
     return _decorates(lambda function: setattr(operator, "batched", function), func)

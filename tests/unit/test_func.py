@@ -213,6 +213,88 @@ def test_what_does_not_depend_on_a_sample_may_be_read_inside() -> None:
     assert kept[0].tolist() == [2.0] * 3
 
 
+def saved_on_cpu(library: Any, call: Function) -> Any:
+    with library.autograd.graph.save_on_cpu():
+        return call()
+
+
+def squares(library: Any, kind: str = "rule") -> Any:
+    """A Function that squares by NumPy, with a rule for batches of a kind."""
+
+    class Squares(library.autograd.Function):  # type: ignore[misc]
+        generate_vmap_rule = kind == "both"
+
+        if kind != "own context":
+
+            @staticmethod
+            def forward(x: Any) -> Any:
+                return library.from_numpy(x.detach().numpy() ** 2)
+
+            @staticmethod
+            def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+                ctx.save_for_backward(*inputs)
+
+        else:
+
+            @staticmethod
+            def forward(ctx: Any, x: Any) -> Any:
+                ctx.save_for_backward(x)
+                return x * x
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * ctx.saved_tensors[0] * 2
+
+        if kind not in ("no rule", "own context"):
+
+            @staticmethod
+            def vmap(info: Any, in_dims: Any, x: Any) -> Any:
+                result = Squares.apply(x)
+                if kind == "one result":
+                    return result
+                return result, in_dims if kind == "other axes" else in_dims[0]
+
+    return Squares
+
+
+RULES: dict[str, Function] = {
+    "own rule": lambda t, x: t.vmap(squares(t).apply)(x),
+    "last axis": lambda t, x: t.vmap(squares(t).apply, in_dims=-1, out_dims=1)(x),
+    "of what was computed": lambda t, x: t.vmap(lambda a: squares(t).apply(a.sin()) + a)(x),
+    "nested": lambda t, x: t.vmap(t.vmap(squares(t).apply), in_dims=1)(x),
+    "gradient of each sample": lambda t, x: t.vmap(t.func.grad(lambda a: squares(t).apply(a).sum()))(x),
+    "gradient of all": lambda t, x: t.func.grad(lambda a: t.vmap(squares(t).apply)(a).sum())(x),
+    "factors": lambda t, x: t.vmap(lambda a: t.linalg.eigvalsh(t.outer(a, a)) + t.linalg.det(t.outer(a, a)))(x),
+    "inverses": lambda t, x: t.vmap(lambda a: t.linalg.solve(t.outer(a, a) + t.eye(3), a))(x),
+    "gradients of factors": lambda t, x: t.vmap(t.func.grad(lambda a: t.linalg.svdvals(t.outer(a, a)).sum()))(x),
+    "written numbers": lambda t, x: t.vmap(lambda a: a.fill_(2.0), in_dims=1, out_dims=1)(x),
+}
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_what_computes_batches_itself_is_called_once(name: str) -> None:
+    values = np.random.RandomState(0).rand(4, 3).astype("float32") + 0.5
+    pywebgpu.set_default_device("cpu")
+    before, pywebgpu.func.batch.fallback.allowed = pywebgpu.func.batch.fallback.allowed, False
+    try:
+        result = RULES[name](pywebgpu, pywebgpu.from_numpy(values.copy()))
+    finally:
+        pywebgpu.func.batch.fallback.allowed = before
+    np.testing.assert_allclose(result.detach().numpy(), RULES[name](torch, torch.from_numpy(values)).detach().numpy(),
+                               rtol=1e-4, atol=1e-5)  # fmt: skip
+
+
+@pytest.mark.parametrize("library", [torch, pywebgpu], ids=["torch", "pywebgpu"])
+def test_views_of_samples_are_views_of_the_batch(library: Any) -> None:
+    x = library.ones(2, 6, 4, device="cpu")
+    views = library.vmap(lambda a: (a.T, a[1:3], a.reshape(3, 2, 4), a[0].expand(5, 4)))(x)
+    assert all(view._base is x for view in views)
+    assert library.vmap(lambda a: a.reshape(8), in_dims=1)(x)._base is None
+    doubled = library.vmap(library.vmap(lambda a: a.mul_(2), in_dims=1), in_dims=1, out_dims=1)(x)
+    doubled.add_(1)
+    assert x.unique().tolist() == [3.0]
+
+
 @pytest.mark.parametrize(
     ("call", "text"),
     [
@@ -244,6 +326,15 @@ def test_what_does_not_depend_on_a_sample_may_be_read_inside() -> None:
         ),
         (lambda t, x: t.func.jvp(t.sin, (x,), (x[:1],)), "shape|size"),
         (lambda t, x: t.autograd.forward_ad.make_dual(x, x), "level"),
+        (lambda t, x: t.func.grad(lambda a: a.requires_grad_().sum())(x), "requires_grad_"),
+        (lambda t, x: t.vmap(lambda a: t.autograd.functional.vjp(t.sum, a))(x), "autograd.functional"),
+        (lambda t, x: t.func.grad(lambda a: squares(t, "own context").apply(a).sum())(x), "setup_context"),
+        (lambda t, x: t.vmap(squares(t, "no rule").apply)(x), "does not have vmap support"),
+        (lambda t, x: t.vmap(squares(t, "both").apply)(x), "generate_vmap_rule=True and"),
+        (lambda t, x: t.vmap(squares(t, "one result").apply)(x), "to have two returns"),
+        (lambda t, x: t.vmap(squares(t, "other axes").apply)(x), "returned an incompatible"),
+        (lambda t, x: saved_on_cpu(t, lambda: t.func.grad(t.sum)(x)), "saved tensor hooks"),
+        (lambda t, x: t.func.vjp(lambda a: saved_on_cpu(t, a.sin), x), "saved tensor hooks"),
     ],
 )
 def test_errors_are_of_torchs_type(call: Function, text: str) -> None:
