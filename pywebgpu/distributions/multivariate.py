@@ -47,8 +47,7 @@ class Dirichlet(ExponentialFamily):
         return a * (total - a) / (total.pow(2) * (total + 1))
 
     def rsample(self, sample_shape: Sizes = ()) -> Tensor:
-        drawn = sampling.log_gamma(self.concentration.expand(self._extended_shape(sample_shape)))
-        return drawn.softmax(-1).clamp_min(torch.finfo(drawn.dtype).tiny)
+        return sampling.dirichlet(self.concentration.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from pywebgpu.composites import bounds
 from pywebgpu.errors import REFUSALS
+from pywebgpu.ir.graph import thread_state
+from pywebgpu.tensor import samples
 from pywebgpu.tensor.apply import apply
 
 if TYPE_CHECKING:
@@ -30,19 +32,34 @@ def _first(accepted: Tensor, values: Tensor) -> Tensor:
     return torch.where(rank[-1] > 0, (values * hit).sum(0), values[-1])
 
 
-def _rounds(like: Tensor, kind: str = "rand") -> Tensor:
-    draws = getattr(torch, kind)((ROUNDS, *like.shape), dtype=like.dtype, device=like.device)
+def _rounds(like: Tensor, generator: object, kind: str = "rand") -> Tensor:
+    draws = getattr(torch, kind)((ROUNDS, *like.shape), dtype=like.dtype, device=like.device, generator=generator)
     return draws.clamp_min(torch.finfo(like.dtype).tiny) if kind == "rand" else draws
 
 
-def standard_gamma(concentration: Tensor) -> Tensor:
+def standard_gamma(concentration: Tensor, generator: object = None) -> Tensor:
     """Gamma samples of rate 1, with their gradient. Source: Marsaglia, Tsang 2000."""
-    return log_gamma(concentration).exp().clamp_min(torch.finfo(concentration.dtype).tiny)
+    return log_gamma(concentration, generator).exp().clamp_min(torch.finfo(concentration.dtype).tiny)
 
 
-def log_gamma(concentration: Tensor) -> Tensor:
+def log_gamma(concentration: Tensor, generator: object = None) -> Tensor:
     """Their logarithms, which say more: of a small concentration most are too small for any float."""
-    return _gamma().apply(concentration)
+    _check_same(concentration)
+    return _gamma().apply(concentration, generator)
+
+
+def dirichlet(concentration: Tensor, generator: object = None) -> Tensor:
+    """Probabilities along the last axis: the shares of gamma numbers in their sum."""
+    drawn = log_gamma(concentration, generator)
+    return drawn.softmax(-1).clamp_min(torch.finfo(drawn.dtype).tiny)
+
+
+_standard_gamma, _sample_dirichlet = standard_gamma, dirichlet  # their names in torch
+
+
+def _check_same(*tensors: Tensor) -> None:
+    if thread_state.transforms:
+        samples.refuse_same(tensors)
 
 
 def _gamma() -> type[Any]:
@@ -52,21 +69,21 @@ def _gamma() -> type[Any]:
 
         class LogGamma(torch.autograd.Function):  # type: ignore[misc]
             @staticmethod
-            def forward(ctx: FunctionCtx, a: Tensor) -> Tensor:
+            def forward(ctx: FunctionCtx, a: Tensor, generator: object) -> Tensor:
                 shape = torch.where(a < 1, a + 1, a)
                 d = shape - 1 / 3
-                x, u = _rounds(a, "randn"), _rounds(a)
+                x, u = _rounds(a, generator, "randn"), _rounds(a, generator)
                 v = (1 + x / torch.sqrt(9 * d)) ** 3
                 accepted = (v > 0) & (u.log() < 0.5 * x * x + d - d * v + d * v.clamp_min(1e-30).log())
                 drawn = d * _first(accepted, torch.where(v > 0, v, torch.ones_like(v)))
-                boost = torch.rand_like(a).clamp_min(torch.finfo(a.dtype).tiny).log() / a
+                boost = torch.rand_like(a, generator=generator).clamp_min(torch.finfo(a.dtype).tiny).log() / a
                 z = drawn.log() + torch.where(a < 1, boost, torch.zeros_like(boost))
                 ctx.save_for_backward(a, z)
                 return z
 
             @staticmethod
-            def backward(ctx: FunctionCtx, grad: Tensor) -> Tensor:
-                return grad * log_gamma_derivative(*ctx.saved_tensors)
+            def backward(ctx: FunctionCtx, grad: Tensor) -> tuple[Tensor, None]:
+                return grad * log_gamma_derivative(*ctx.saved_tensors), None
 
         _function = LogGamma
     return _function
@@ -101,22 +118,24 @@ def log_gamma_derivative(a: Tensor, log_z: Tensor) -> Tensor:
 
 def poisson(input: Tensor, generator: object = None) -> Tensor:
     """Counts of a Poisson process. Small rates add probabilities up; Source for others: Hörmann 1993, PTRS."""
+    _check_same(input)
     rates: Any = apply(bounds.not_negative, input, REFUSALS[4])
-    return torch.where(rates < SMALL, _few(rates.clamp_max(SMALL)), _many(rates.clamp_min(SMALL)))
+    few, many = _few(rates.clamp_max(SMALL), generator), _many(rates.clamp_min(SMALL), generator)
+    return torch.where(rates < SMALL, few, many)
 
 
-def _few(rate: Tensor) -> Tensor:
+def _few(rate: Tensor, generator: object) -> Tensor:
     counts = torch.arange(COUNTS, dtype=rate.dtype, device=rate.device)
     log_p = counts * rate.unsqueeze(-1).clamp_min(1e-30).log() - rate.unsqueeze(-1) - torch.lgamma(counts + 1)
-    return (torch.rand_like(rate).unsqueeze(-1) > log_p.exp().cumsum(-1)).sum(-1).to(rate.dtype)
+    return (torch.rand_like(rate, generator=generator).unsqueeze(-1) > log_p.exp().cumsum(-1)).sum(-1).to(rate.dtype)
 
 
-def _many(rate: Tensor) -> Tensor:
+def _many(rate: Tensor, generator: object) -> Tensor:
     root = rate.sqrt()
     b = 0.931 + 2.53 * root
     a = -0.059 + 0.02483 * b
     inverse, v_r = 1.1239 + 1.1328 / (b - 3.4), 0.9277 - 3.6224 / (b - 2)
-    u, v = _rounds(rate) - 0.5, _rounds(rate)
+    u, v = _rounds(rate, generator) - 0.5, _rounds(rate, generator)
     us = 0.5 - u.abs()
     k = torch.floor((2 * a / us + b) * u + rate + 0.43)
     squeezed = (us >= 0.07) & (v <= v_r)
@@ -128,10 +147,15 @@ def _many(rate: Tensor) -> Tensor:
 
 
 def binomial(count: Tensor, prob: Tensor, generator: object = None) -> Tensor:
-    """How many of some trials succeed. Reads the largest number of trials."""
+    """How many of some trials succeed. Reads the largest number of trials. Shapes: count and prob broadcast."""
+    count, prob = torch.broadcast_tensors(count, prob)
+    level = samples.innermost((count, prob)) if thread_state.transforms else None
+    if level is not None:
+        samples.refuse_same((count, prob))
+        return level.computed(lambda counts, probs: (binomial(counts, probs, generator),), (count, prob))[0]
     most = int(count.max().item()) if count.numel() else 0
     trial = torch.arange(most, device=prob.device).reshape((most, *(1,) * prob.dim()))
-    hits = torch.rand((most, *prob.shape), dtype=prob.dtype, device=prob.device) < prob
+    hits = torch.rand((most, *prob.shape), dtype=prob.dtype, device=prob.device, generator=generator) < prob
     return (hits & (trial < count)).sum(0).to(prob.dtype)
 
 
@@ -142,7 +166,7 @@ def von_mises(loc: Tensor, concentration: Tensor) -> Tensor:
     rho = (tau - (2 * tau).sqrt()) / (2 * k)
     exact = (1 + rho * rho) / (2 * rho)
     r = torch.where(k < 1e-3, 1 / k + k, exact)
-    u1, u2, u3 = (_rounds(k) for _ in range(3))
+    u1, u2, u3 = (_rounds(k, None) for _ in range(3))
     z = torch.cos(pi * u1)
     f = (1 + r * z) / (r + z)
     c = k * (r - f)

@@ -186,6 +186,7 @@ def normal(
     """Normal numbers with a mean and a spread of their own each (tensors), or with one of each in `size`."""
     random_inplace.require_spread(std)
     tensors = [part for part in (mean, std) if isinstance(part, TensorBase)]
+    random_inplace.check_same(*tensors)
     out: Any = options.pop("out", None) if tensors else None
     if not tensors:
         shape = factory_options.sizes((size,), "normal")

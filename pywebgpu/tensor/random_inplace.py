@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self
 
 from pywebgpu import dtypes
 from pywebgpu.composites import arithmetic, bounds, random
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import DTypeError, ShapeError
-from pywebgpu.ir.graph import Node
+from pywebgpu.ir.graph import Node, thread_state
 from pywebgpu.tensor import generator as sources
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.generator import Source
@@ -31,6 +32,8 @@ class RandomMethods(ReshapingMethods):
     __slots__ = ()
 
     def _drawn(self, function: Callable[..., Node], generator: Draws, *args: Any) -> Self:
+        if thread_state.transforms:
+            import_module("pywebgpu.tensor.samples").refuse_unbatched(self)
         node = function(sources.draw(generator, self._storage.device), tuple(self.shape), *args, self.dtype)
         return self._assign(arithmetic.cast(node, self.dtype))
 
@@ -88,6 +91,7 @@ class RandomMethods(ReshapingMethods):
 
     def bernoulli_(self, p: Tensor | float = 0.5, *, generator: Draws = None) -> Self:
         """1 with probability p, else 0."""
+        check_same(p)
         chance = bounds.probabilities(p._node) if isinstance(p, TensorBase) else p
         return self._drawn(random.bernoulli, generator, chance)
 
@@ -111,16 +115,24 @@ class RandomMethods(ReshapingMethods):
         """1 with the probability that each element says (or with p), else 0."""
         if self.dtype.kind is not Kind.FLOAT and p is None:
             raise DTypeError(f'"bernoulli" not implemented for {self.dtype.name!r}')
+        if p is None:
+            check_same(self)
         chance = bounds.probabilities(self._node) if p is None else p
         node = random.bernoulli(sources.draw(generator, self._storage.device), tuple(self.shape), chance, self.dtype)
         return self._new(node, self._storage.device)
 
     def multinomial(self, num_samples: int, replacement: bool = False, *, generator: Draws = None) -> Tensor:
         """Numbers of categories for each row, as likely as the row's weights say."""
+        check_same(self)
         node = random.multinomial(
             sources.draw(generator, self._storage.device), self._node, int(num_samples), replacement=bool(replacement)
         )
         return self._new(node, self._storage.device)
+
+
+def check_same(*numbers: object) -> None:
+    if thread_state.transforms:
+        import_module("pywebgpu.tensor.samples").refuse_same(numbers)
 
 
 def _normal(seed: Seed, shape: Shape, mean: float, std: float, dtype: DType) -> Node:

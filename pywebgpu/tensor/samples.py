@@ -81,8 +81,8 @@ class Samples:
         with self.outside():
             wholes = []
             for tensor in tensors:
-                whole, axis = self.whole(tensor)
-                moved: Any = whole.expand((self.info.batch_size, *whole.shape)) if axis is None else whole
+                batch, axis = self.whole(tensor)
+                moved: Any = batch.expand((self.info.batch_size, *batch.shape)) if axis is None else batch
                 wholes.append(moved.movedim(axis, 0) if axis else moved)
             return tuple([self.sample(result, 0) for result in function(*wholes)])
 
@@ -132,6 +132,26 @@ def innermost(tensors: Sequence[object]) -> Samples | None:
 def is_last(level: Samples) -> bool:
     """Whether no transform runs inside of this one."""
     return thread_state.transforms[-1] is level
+
+
+def refuse_same(tensors: Sequence[object]) -> None:
+    """Raises RuntimeError where draws that are the same for all samples would be made of different numbers."""
+    level = innermost(tensors)
+    if level is not None and level.info.randomness == "same":
+        raise RuntimeError(
+            "Vmap does not currently support same randomness with a batched tensor input. Please use out-of-place "
+            "operators with randomness='different', or a probability that all samples have in common."
+        )
+
+
+def refuse_unbatched(tensor: object) -> None:
+    """Raises RuntimeError where different draws for each sample are written into what all have in common."""
+    levels = [transform for transform in thread_state.transforms if isinstance(transform, Samples)]
+    if levels and levels[-1].info.randomness == "different" and not levels[-1].reaches([tensor]):
+        raise RuntimeError(
+            "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same "
+            "randomness."
+        )
 
 
 def refuse_leaf() -> None:

@@ -13,7 +13,7 @@ _HOMES = {
     "pywebgpu.torch_api.accelerator": "get_device_module",
     "pywebgpu.amp": "GradScaler",
     "pywebgpu.torch_api.cuda": "AcceleratorError Event OutOfMemoryError Stream",
-    "pywebgpu.distributions.sampling": "binomial poisson",
+    "pywebgpu.distributions.sampling": "_sample_dirichlet _standard_gamma binomial poisson",
     "pywebgpu.func.batch": "vmap",
     "pywebgpu.torch_api.layer_operators": """
         _convolution affine_grid_generator conv_tbc convolution gru_cell lstm_cell max_pool1d_with_indices

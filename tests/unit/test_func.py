@@ -189,6 +189,26 @@ def test_draws_of_a_generator_of_its_own_are_as_asked() -> None:
         pywebgpu.vmap(noisy)(pywebgpu.zeros(4, 3, device="cpu"))
 
 
+@pytest.mark.parametrize(
+    "draw_of",
+    [
+        lambda g: pywebgpu.poisson(pywebgpu.full((50,), 3.0), generator=g),
+        lambda g: pywebgpu.poisson(pywebgpu.full((50,), 30.0), generator=g),
+        lambda g: pywebgpu.binomial(pywebgpu.full((50, 1), 9.0), pywebgpu.full((2,), 0.5), generator=g),
+        lambda g: pywebgpu._standard_gamma(pywebgpu.full((50,), 0.7), generator=g),
+        lambda g: pywebgpu._sample_dirichlet(pywebgpu.ones(5, 3), generator=g),
+        lambda g: pywebgpu.vmap(
+            lambda n: pywebgpu.binomial(n, pywebgpu.full((20,), 0.5), generator=g), 0, 0, "different"
+        )(pywebgpu.full((4, 20), 9.0)),
+    ],
+)
+def test_draws_are_of_the_generator_that_is_named(draw_of: Function) -> None:
+    pywebgpu.set_default_device("cpu")
+    drawn = [draw_of(pywebgpu.Generator("cpu").manual_seed(seed)) for seed in (1, 1, 2)]
+    assert pywebgpu.equal(drawn[0], drawn[1])
+    assert not pywebgpu.equal(drawn[0], drawn[2])
+
+
 def test_what_is_written_in_place_is_given_back() -> None:
     x = pywebgpu.ones(4, 3, device="cpu")
     assert pywebgpu.vmap(lambda row: row.add_(1))(x) is x
@@ -335,6 +355,11 @@ def test_views_of_samples_are_views_of_the_batch(library: Any) -> None:
         (lambda t, x: t.vmap(squares(t, "other axes").apply)(x), "returned an incompatible"),
         (lambda t, x: saved_on_cpu(t, lambda: t.func.grad(t.sum)(x)), "saved tensor hooks"),
         (lambda t, x: t.func.vjp(lambda a: saved_on_cpu(t, a.sin), x), "saved tensor hooks"),
+        (lambda t, x: t.vmap(t.bernoulli, randomness="same")(x), "same randomness"),
+        (lambda t, x: t.vmap(lambda a: t.normal(a, 1.0), randomness="same")(x), "same randomness"),
+        (lambda t, x: t.vmap(t.poisson, randomness="same")(x), "same randomness"),
+        (lambda t, x: t.vmap(lambda a: t.multinomial(a, 1), randomness="same")(x), "same randomness"),
+        (lambda t, x: t.vmap(lambda a: x.normal_(), randomness="different")(x), "different inplace randomness"),
     ],
 )
 def test_errors_are_of_torchs_type(call: Function, text: str) -> None:
