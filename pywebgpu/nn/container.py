@@ -111,6 +111,8 @@ class Sequential(_Numbered):
             raise ValueError(f"Non-positive multiplication factor {times} for {type(self)}")
         return Sequential(*(module for _ in range(times) for module in self))
 
+    __rmul__ = __mul__
+
 
 class ModuleList(_Numbered):
     """A list of modules; it is not called itself."""

@@ -65,3 +65,12 @@ def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: 
 
 def _swap(first: Tensor, second: Tensor) -> None:
     import_module("pywebgpu.utils.swapping").swap_tensors(first, second)
+
+
+def warn_of_complex() -> None:
+    """Of modules whose parameters become complex."""
+    warnings.warn(
+        "Complex modules are a new feature under active development whose design may change, and some modules might "
+        "not work as expected when using complex tensors as parameters or buffers.",
+        stacklevel=3,
+    )

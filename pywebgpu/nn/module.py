@@ -151,8 +151,11 @@ class Module(StateDict):
                     import_module("pywebgpu.nn.exchange").replace(self, name, parameter, fn)
                     continue
                 parameter.data = fn(parameter.detach())
-                if parameter.grad is not None:
-                    parameter.grad = fn(parameter.grad)
+                grad = parameter.grad
+                if grad is not None and grad.is_sparse:
+                    parameter.grad = fn(grad)
+                elif grad is not None:
+                    grad.data = fn(grad)
             for name, buffer in self._buffers.items():
                 if buffer is not None:
                     self._buffers[name] = fn(buffer)
@@ -169,6 +172,9 @@ class Module(StateDict):
         memory_format = kwargs.get("memory_format")
         if dtype is not None and dtype.kind is not Kind.FLOAT:
             raise TypeError(f"nn.Module.to only accepts floating point dtypes, but got desired dtype={dtype}")
+
+        if dtype is not None and dtype.is_complex:
+            import_module("pywebgpu.nn.exchange").warn_of_complex()
 
         def moved(tensor: Tensor) -> Tensor:
             if tensor.is_meta and device is not None and devices.device(device).type != "meta":

@@ -46,7 +46,7 @@ class TensorBase:
     """Storage, views, history and reading; see Tensor for the arithmetic."""
 
     __slots__ = (
-        "__dict__", "__weakref__", "_accumulator", "_base", "_cached", "_flag", "_grad", "_history", "_path",
+        "__dict__", "__weakref__", "_accumulator", "_base", "_cached", "_flag", "_grad", "_history", "_number", "_path",
         "_storage",
     )  # fmt: skip
 
@@ -54,6 +54,7 @@ class TensorBase:
     _base: TensorBase | None  # the tensor that a view was taken of
     _cached: tuple[int, Node] | None  # node at a version of the storage
     _history: History | None  # None: that of the storage's value
+    _number: int  # of its contents, once somebody asked
     _path: Path  # from the storage's value to this tensor
     _storage: Storage
     _flag: bool  # a leaf that wants a gradient

@@ -209,6 +209,11 @@ class ConversionMethods(InplaceMethods):
         """Whether both show the same elements of one memory in the same order."""
         return shows_same(self, other)
 
+    @property
+    def _cdata(self) -> builtins.int:
+        """A number of its contents: it stays with them where two tensors are swapped."""
+        return import_module("pywebgpu.utils.swapping").number(self)  # type: ignore[no-any-return]
+
     def _is_view(self) -> builtins.bool:
         return self._base is not None
 

@@ -23,10 +23,23 @@ _FRACTION = {
 _RESOLUTION = {"float64": 1e-15, "float32": 1e-06, "float16": 1e-03, "bfloat16": 1e-02}
 
 
-class finfo:
+class _Limits:
+    """Equal to those of the same dtype."""
+
+    __slots__ = ("dtype",)
+    dtype: str
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and other.dtype == self.dtype
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.dtype))
+
+
+class finfo(_Limits):
     """Limits of a floating dtype."""
 
-    __slots__ = ("bits", "dtype", "eps", "max", "min", "resolution", "smallest_normal", "tiny")
+    __slots__ = ("bits", "eps", "max", "min", "resolution", "smallest_normal", "tiny")
 
     def __init__(self, type: DType | None = None) -> None:
         dtype = dtypes.default() if type is None else _dtype("finfo", type)
@@ -46,10 +59,10 @@ class finfo:
         )
 
 
-class iinfo:
+class iinfo(_Limits):
     """Limits of an integer dtype."""
 
-    __slots__ = ("bits", "dtype", "max", "min")
+    __slots__ = ("bits", "max", "min")
 
     def __init__(self, type: DType) -> None:
         if _dtype("iinfo", type).kind is not Kind.INT:

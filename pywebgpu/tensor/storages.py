@@ -221,6 +221,8 @@ class UntypedStorage:
         return False
 
     def share_memory_(self) -> Self:
+        if not self._whole._storage.device.has_values:
+            raise RuntimeError("share_memory_: only available on CPU")
         return self
 
     def pin_memory(self, device: object = None) -> Self:
@@ -413,6 +415,7 @@ class TypedStorage:
         return False
 
     def share_memory_(self) -> Self:
+        self._untyped_storage.share_memory_()
         return self
 
     def __deepcopy__(self, memo: dict[Any, Any]) -> TypedStorage:

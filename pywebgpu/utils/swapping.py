@@ -1,11 +1,13 @@
 """What of torch.utils changes an object that stays the same one: a tensor's contents, the module that a class names."""
 
+import itertools
 import weakref
 from typing import Any
 
 from pywebgpu.step_capture.capture import OwnReference, capture_state, changed
 from pywebgpu.tensor.base import TensorBase
 
+_numbers = itertools.count(1)
 SLOTS = tuple(name for name in TensorBase.__slots__ if not name.startswith("__"))
 
 
@@ -21,6 +23,7 @@ def swap_tensors(t1: TensorBase, t2: TensorBase) -> None:
             raise RuntimeError(f"Cannot swap {name} because it has weakref associated with it")
     if capture_state.capture is not None:
         capture_state.capture.reason = "it swaps tensors"
+    number(t1), number(t2)
     for slot in (*SLOTS, "__dict__", "__class__"):
         swapped, other = getattr(t1, slot), getattr(t2, slot)
         setattr(t1, slot, other)
@@ -29,6 +32,15 @@ def swap_tensors(t1: TensorBase, t2: TensorBase) -> None:
         if tensor._accumulator is not None:
             tensor._accumulator.tensor = weakref.ref(tensor)
     changed()
+
+
+def number(tensor: TensorBase) -> int:
+    """The number of a tensor's contents; a new one at the first call."""
+    try:
+        return TensorBase._number.__get__(tensor)  # type: ignore[no-any-return,attr-defined]  # The slot's.
+    except AttributeError:
+        tensor._number = next(_numbers)
+        return tensor._number
 
 
 def module_load(own: Any, other: Any, assign: bool = False) -> Any:

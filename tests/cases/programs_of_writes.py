@@ -500,3 +500,21 @@ def modules_are_called_with_other_tensors(torch, x, say):
         except (TypeError, ValueError, RuntimeError, AttributeError) as error:
             say(type(error).__name__)
     say(module.count, module.layer.bias is module.tied)
+
+
+@program
+def converted_modules_keep_their_tensors(torch, x, say):
+    module = torch.nn.Linear(2, 2)
+    module(x(1, 2)).sum().backward()
+    weight, grad = module.weight, module.weight.grad
+    numbers = weight._cdata, grad._cdata
+    module.to(torch.float64)
+    say(module.weight is weight, weight.grad is grad, numbers == (weight._cdata, grad._cdata), grad.dtype)
+    other = x(2)
+    before = other._cdata
+    torch.utils.swap_tensors(other, x(2))
+    say(
+        other._cdata == before,
+        torch.finfo(torch.float16) == torch.finfo(torch.half),
+        len(2 * torch.nn.Sequential(module)),
+    )
