@@ -1,5 +1,5 @@
 """The Llama family of language models, with the names of `transformers`' state dicts: Llama 2 and 3, SmolLM2, Mistral,
-Qwen 2 and 3.
+Qwen 2 and 3, Gemma 1 to 3.
 
 A model is a tree of plain modules. `from_file` reads GGUF files and folders of `config.json` and safetensors.
 """
@@ -10,8 +10,8 @@ import json
 import math
 import os
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +40,13 @@ class LlamaConfig:
     attention_bias: whether the projections to queries, keys and values add a bias (Qwen 2).
     qk_norm: whether the queries and keys of each head are normalised (Qwen 3).
     sliding_window: how many tokens each may read, itself included; None for all before it.
+    layer_types: of each layer, "sliding_attention" or "full_attention", which has no window; None: the window is all
+    layers'.  local_rope_theta: of layers with a window, whose rotations are not scaled; None: as all (Gemma 3).
     rope_scaling: None, or the parameters of "linear", "llama3" or "factors" scaling of the rotations.
+    hidden_act: "silu", or "gelu_pytorch_tanh".  is_gemma: norms multiply by 1 + weight, and embeddings by the root of
+    their size.  post_norms: whether what attention and MLP give is normalised, too (Gemma 2 and 3).
+    query_pre_attn_scalar: scores are divided by its root; None: by that of head_dim.
+    attn_logit_softcapping, final_logit_softcapping: what scores and logits are bound by, smoothly (Gemma 2).
     """
 
     vocab_size: int
@@ -58,6 +64,20 @@ class LlamaConfig:
     attention_bias: bool = False
     qk_norm: bool = False
     sliding_window: int | None = None
+    layer_types: Sequence[str] | None = None
+    local_rope_theta: float | None = None
+    hidden_act: str = "silu"
+    is_gemma: bool = False
+    post_norms: bool = False
+    query_pre_attn_scalar: float | None = None
+    attn_logit_softcapping: float | None = None
+    final_logit_softcapping: float | None = None
+
+    def slides(self, layer: int) -> bool:
+        """Whether a layer's tokens read a window of others."""
+        if self.layer_types is not None and self.layer_types[layer] == "full_attention":
+            return False
+        return self.sliding_window is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +94,17 @@ class Place:
     mask: Tensor | None = None
 
 
+class GemmaNorm(RMSNorm):
+    """A norm that multiplies by 1 + weight, in float32."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.rms_norm(x.float(), self.normalized_shape, self.weight.float() + 1, self.eps).type_as(x)
+
+
+def _norm(size: int, config: LlamaConfig) -> RMSNorm:
+    return (GemmaNorm if config.is_gemma else RMSNorm)(size, eps=config.rms_norm_eps)
+
+
 class Attention(Module):
     """Causal attention whose queries share keys and values in groups, with rotary positions."""
 
@@ -86,8 +117,9 @@ class Attention(Module):
         self.v_proj = Linear(config.hidden_size, keys, bias=config.attention_bias)
         self.o_proj = Linear(queries, config.hidden_size, bias=False)
         if config.qk_norm:
-            self.q_norm = RMSNorm(config.head_dim, eps=config.rms_norm_eps)
-            self.k_norm = RMSNorm(config.head_dim, eps=config.rms_norm_eps)
+            self.q_norm, self.k_norm = _norm(config.head_dim, config), _norm(config.head_dim, config)
+        self.scale = (config.query_pre_attn_scalar or config.head_dim) ** -0.5
+        self.cap = config.attn_logit_softcapping
 
     def forward(self, x: Tensor, place: Place, layer: int) -> Tensor:
         query, key, value = (
@@ -98,41 +130,70 @@ class Attention(Module):
         query, key = rotate(query, place.rotation), rotate(key, place.rotation)
         if place.cache is not None:
             key, value = place.cache.write(layer, place.positions, key, value)
-        mixed = F.scaled_dot_product_attention(
-            query, key, value, attn_mask=place.mask, is_causal=place.mask is None, enable_gqa=True
-        )
+        if self.cap is not None:
+            mixed = self._capped(query, key, value, place)
+        else:
+            mask, scale = place.mask, self.scale
+            mixed = F.scaled_dot_product_attention(
+                query, key, value, attn_mask=mask, is_causal=mask is None, scale=scale, enable_gqa=True
+            )
         result: Tensor = self.o_proj(mixed.transpose(1, 2).flatten(2))
         return result
 
     def _heads(self, x: Tensor) -> Tensor:
         return x.unflatten(-1, (-1, self.head_dim)).transpose(1, 2)
 
+    def _capped(self, query: Tensor, key: Tensor, value: Tensor, place: Place) -> Tensor:
+        """Attention whose scores stay below a bound."""
+        assert self.cap is not None
+        grouped = query.unflatten(1, (key.shape[1], -1))  # (batch, key heads, group, length, head_dim)
+        scores = (grouped @ key.unsqueeze(2).transpose(-2, -1)).float() * self.scale
+        scores = (scores / self.cap).tanh() * self.cap
+        mask = place.mask
+        if mask is None:
+            mask = create.arange(key.shape[2], device=query.device) <= place.positions.unsqueeze(1)
+        weights: Tensor = scores.masked_fill(~mask, float("-inf")).softmax(-1).to(value.dtype)
+        mixed: Tensor = weights @ value.unsqueeze(2)
+        return mixed.flatten(1, 2)
+
 
 class MLP(Module):
-    """The gated layer: down(silu(gate(x)) * up(x))."""
+    """The gated layer: down(activation(gate(x)) * up(x))."""
 
     def __init__(self, config: LlamaConfig) -> None:
         super().__init__()
         self.gate_proj = Linear(config.hidden_size, config.intermediate_size, bias=False)
         self.up_proj = Linear(config.hidden_size, config.intermediate_size, bias=False)
         self.down_proj = Linear(config.intermediate_size, config.hidden_size, bias=False)
+        self.is_gelu = config.hidden_act != "silu"
 
     def forward(self, x: Tensor) -> Tensor:
-        result: Tensor = self.down_proj(F.silu(self.gate_proj(x)) * self.up_proj(x))
+        gate = self.gate_proj(x)
+        gate = F.gelu(gate, approximate="tanh") if self.is_gelu else F.silu(gate)
+        result: Tensor = self.down_proj(gate * self.up_proj(x))
         return result
 
 
 class Block(Module):
     def __init__(self, config: LlamaConfig) -> None:
         super().__init__()
-        self.input_layernorm = RMSNorm(config.hidden_size, eps=config.rms_norm_eps)
+        self.input_layernorm = _norm(config.hidden_size, config)
         self.self_attn = Attention(config)
-        self.post_attention_layernorm = RMSNorm(config.hidden_size, eps=config.rms_norm_eps)
+        self.post_attention_layernorm = _norm(config.hidden_size, config)
         self.mlp = MLP(config)
+        if config.post_norms:
+            self.pre_feedforward_layernorm = _norm(config.hidden_size, config)
+            self.post_feedforward_layernorm = _norm(config.hidden_size, config)
 
     def forward(self, x: Tensor, place: Place, layer: int) -> Tensor:
-        x = x + self.self_attn(self.input_layernorm(x), place, layer)
-        result: Tensor = x + self.mlp(self.post_attention_layernorm(x))
+        change: Tensor = self.self_attn(self.input_layernorm(x), place, layer)
+        if hasattr(self, "post_feedforward_layernorm"):
+            x = x + self.post_attention_layernorm(change)
+            change = self.mlp(self.pre_feedforward_layernorm(x))
+            result: Tensor = x + self.post_feedforward_layernorm(change)
+        else:
+            x = x + change
+            result = x + self.mlp(self.post_attention_layernorm(x))
         return result
 
 
@@ -144,26 +205,38 @@ class Trunk(Module):
         self.config = config
         self.embed_tokens = Embedding(config.vocab_size, config.hidden_size)
         self.layers = ModuleList([Block(config) for _ in range(config.num_hidden_layers)])
-        self.norm = RMSNorm(config.hidden_size, eps=config.rms_norm_eps)
+        self.norm = _norm(config.hidden_size, config)
 
     def forward(self, input_ids: Tensor, cache: Cache | None = None) -> Tensor:
-        place = self._place(input_ids, cache)
+        slides = [self.config.slides(layer) for layer in range(self.config.num_hidden_layers)]
+        places = self._places(input_ids, cache, set(slides))
         x = self.embed_tokens(input_ids)
+        if self.config.is_gemma:
+            x = x * self.config.hidden_size**0.5
         for layer, block in enumerate(self.layers):
-            x = block(x, place, layer)
+            x = block(x, places[slides[layer]], layer)
         result: Tensor = self.norm(x)
         return result
 
-    def _place(self, input_ids: Tensor, cache: Cache | None) -> Place:
+    def _places(self, input_ids: Tensor, cache: Cache | None, kinds: Collection[bool]) -> dict[bool, Place]:
+        """Where the tokens stand for layers with a window (True) and without one, as far as there are such layers."""
         offsets = create.arange(input_ids.shape[1], device=input_ids.device)
         positions = offsets if cache is None else cache.advance(offsets)
         stored = offsets if cache is None else create.arange(cache.length, device=input_ids.device)
-        window, mask = self.config.sliding_window, None
-        if cache is not None or window is not None:  # Else attention is told that it is causal, which is faster.
-            mask = stored <= positions.unsqueeze(1)
-        if mask is not None and window is not None:
-            mask = mask & (stored > positions.unsqueeze(1) - window)
-        return Place(positions, rotation_at(positions, self.config), cache, mask)
+        config, places = self.config, {}
+        for slides in kinds:
+            mask = None
+            if cache is not None or slides:  # Else attention is told that it is causal, which is faster.
+                mask = stored <= positions.unsqueeze(1)
+            if mask is not None and slides and config.sliding_window is not None:
+                mask = mask & (stored > positions.unsqueeze(1) - config.sliding_window)
+            if slides and config.local_rope_theta is not None:
+                local = replace(config, rope_theta=config.local_rope_theta, rope_scaling=None)
+                rotation = rotation_at(positions, local)
+            else:
+                rotation = rotation_at(positions, config)
+            places[slides] = Place(positions, rotation, cache, mask)
+        return places
 
 
 class Llama(Module):
@@ -184,8 +257,9 @@ class Llama(Module):
 
     def forward(self, input_ids: Tensor, cache: Cache | None = None, *, only: Tensor | None = None) -> Tensor:
         hidden = self.model(input_ids, cache)
-        result: Tensor = self.lm_head(hidden if only is None else hidden.index_select(1, only.reshape(1)))
-        return result
+        logits: Tensor = self.lm_head(hidden if only is None else hidden.index_select(1, only.reshape(1)))
+        cap = self.config.final_logit_softcapping
+        return logits if cap is None else (logits / cap).tanh() * cap
 
     @property
     def vocab_size(self) -> int:
@@ -290,7 +364,10 @@ def rotate(x: Tensor, rotation: tuple[Tensor, Tensor]) -> Tensor:
 
 # Files
 
-ARCHITECTURES = ("llama", "mistral", "qwen2", "qwen3")
+ARCHITECTURES = ("llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3")
+# Gemma: every so manieth layer has no window, the others one (0: none has); how many blocks the model has whose scores
+# are divided by the root of its size over its heads.
+GEMMAS = {"gemma": (0, 0), "gemma2": (2, 46), "gemma3": (6, 62)}
 # GGUF's names of what stands in a layer, and ours.
 IN_LAYER = {
     "attn_norm": "input_layernorm",
@@ -304,6 +381,13 @@ IN_LAYER = {
     "ffn_gate": "mlp.gate_proj",
     "ffn_up": "mlp.up_proj",
     "ffn_down": "mlp.down_proj",
+}
+# Where attention and MLP are followed by norms, one name is another's.
+WITH_POST_NORMS = {
+    **IN_LAYER,
+    "post_attention_norm": "post_attention_layernorm",
+    "ffn_norm": "pre_feedforward_layernorm",
+    "post_ffw_norm": "post_feedforward_layernorm",
 }
 OUTSIDE = {"token_embd": "model.embed_tokens", "output_norm": "model.norm", "output": "lm_head"}
 LAYER = re.compile(r"blk\.(\d+)\.(\w+)\.(weight|bias)")
@@ -320,7 +404,7 @@ def read_gguf(
     config = config_of_gguf(file, architecture)
     weights: dict[str, Tensor | Planes] = {}
     for name, entry in file.entries.items():
-        own = name_of_gguf(name)
+        own = name_of_gguf(name, architecture)
         if own is None:
             if name == "rope_freqs.weight":  # What rope_scaling says too.
                 continue
@@ -333,6 +417,8 @@ def read_gguf(
             weights[own] = Planes.of_bytes(data, entry.shape[0], entry.format.name, device)
         else:
             weight = file.tensor(name, device)
+            if config.is_gemma and own.endswith("norm.weight"):
+                weight = weight - 1  # Files have the factor itself.
             weights[own] = _halves_of_pairs(weight, config.head_dim) if in_pairs else weight
     return config, weights
 
@@ -346,7 +432,7 @@ def config_of_gguf(file: gguf.File, architecture: str) -> LlamaConfig:
             raise ValueError(f"{file.name}the metadata have no {architecture}.{key}")
         return result
 
-    heads, width = value("attention.head_count"), value("embedding_length")
+    heads, width, n_layers = value("attention.head_count"), value("embedding_length"), value("block_count")
     embedding = file.entries.get("token_embd.weight")
     if embedding is None:
         raise ValueError(f"{file.name}there is no token_embd.weight")
@@ -354,33 +440,67 @@ def config_of_gguf(file: gguf.File, architecture: str) -> LlamaConfig:
         vocab_size=embedding.shape[0],
         hidden_size=width,
         intermediate_size=value("feed_forward_length"),
-        num_hidden_layers=value("block_count"),
+        num_hidden_layers=n_layers,
         num_attention_heads=heads,
         num_key_value_heads=value("attention.head_count_kv", heads),
         head_dim=value("attention.key_length", width // heads),
         max_position_embeddings=value("context_length", 2048),
         rms_norm_eps=value("attention.layer_norm_rms_epsilon", 1e-6),
         rope_theta=value("rope.freq_base", 10000.0),
-        rope_scaling=_scaling_of_gguf(file),
+        rope_scaling=_scaling_of_gguf(file, architecture),
         tie_word_embeddings="output.weight" not in file.entries,
         attention_bias="blk.0.attn_q.bias" in file.entries,
         qk_norm="blk.0.attn_q_norm.weight" in file.entries,
         sliding_window=file.metadata.get(f"{architecture}.attention.sliding_window"),
+        **_gemma_of_gguf(file, architecture, n_layers, width // heads),
     )
 
 
-def _scaling_of_gguf(file: gguf.File) -> dict[str, Any] | None:
-    """Llama 3's scaling is a tensor of factors in GGUF."""
+def _gemma_of_gguf(file: gguf.File, architecture: str, n_layers: int, width_of_head: int) -> dict[str, Any]:
+    """What a file says of Gemma, and what is known of it without being said."""
+    if architecture not in GEMMAS:
+        return {}
+    pattern, n_largest = GEMMAS[architecture]
+    facts = _gemma(architecture, n_layers, pattern)
+    facts["query_pre_attn_scalar"] = width_of_head if n_layers == n_largest else None
+    if architecture == "gemma2":
+        for name, default in (("attn_logit_softcapping", 50.0), ("final_logit_softcapping", 30.0)):
+            facts[name] = file.metadata.get(f"{architecture}.{name}", default)
+    if architecture == "gemma3":
+        facts["local_rope_theta"] = file.metadata.get(f"{architecture}.rope.freq_base_swa", 10000.0)
+    return facts
+
+
+def _gemma(architecture: str, n_layers: int, pattern: int) -> dict[str, Any]:
+    """What all files of a kind of Gemma have in common."""
+    types = ["sliding_attention" if pattern and (i + 1) % pattern else "full_attention" for i in range(n_layers)]
+    return {
+        "is_gemma": True,
+        "post_norms": architecture != "gemma",
+        "hidden_act": "gelu_pytorch_tanh",
+        "layer_types": tuple(types),
+    }
+
+
+def _scaling_of_gguf(file: gguf.File, architecture: str) -> dict[str, Any] | None:
+    """Llama 3's scaling is a tensor of factors in GGUF. Raises: ValueError for a scaling that is not known here."""
     if "rope_freqs.weight" in file.entries:
         return {"rope_type": "factors", "factors": file.tensor("rope_freqs.weight", "cpu")}
-    return None
+    kind = file.metadata.get(f"{architecture}.rope.scaling.type", "none")
+    if kind not in ("none", "linear"):
+        raise ValueError(
+            f"{file.name}its rotations are scaled as {kind!r}; known are 'linear', and a tensor of factors"
+        )
+    factor = file.metadata.get(f"{architecture}.rope.scaling.factor", 1.0)
+    return {"rope_type": "linear", "factor": factor} if kind == "linear" else None
 
 
-def name_of_gguf(name: str) -> str | None:
+def name_of_gguf(name: str, architecture: str) -> str | None:
     """The name in a state dict of a tensor of a GGUF file; None for one that this family has not."""
     match = LAYER.fullmatch(name)
-    if match and match[2] in IN_LAYER:
-        return f"model.layers.{match[1]}.{IN_LAYER[match[2]]}.{match[3]}"
+    names = WITH_POST_NORMS if architecture in ("gemma2", "gemma3") else IN_LAYER
+    if match and match[2] in names:
+        return f"model.layers.{match[1]}.{names[match[2]]}.{match[3]}"
     stem, _, kind = name.rpartition(".")
     return f"{OUTSIDE[stem]}.{kind}" if stem in OUTSIDE else None
 
@@ -412,10 +532,13 @@ def _rows_of_halves(data: bytes | memoryview, rows: int, head_dim: int) -> bytes
 def read_folder(folder: Path, device: DeviceLike = None) -> tuple[LlamaConfig, dict[str, Tensor]]:
     """The sizes and the weights of a folder of `transformers`. Raises as `from_file`."""
     facts = json.loads((folder / "config.json").read_text("utf-8"))
-    architecture = facts.get("model_type")
+    architecture = facts.get("model_type", "").removesuffix("_text")
     if architecture not in ARCHITECTURES:
         raise ValueError(f"{folder}: its model_type is {architecture!r}; known are {', '.join(ARCHITECTURES)}")
     heads = facts["num_attention_heads"]
+    rotations = facts.get("rope_parameters") or {}
+    gemma = _gemma_of_folder(facts, architecture, rotations)
+    rotations = rotations.get("full_attention", rotations)
     config = LlamaConfig(
         vocab_size=facts["vocab_size"],
         hidden_size=facts["hidden_size"],
@@ -426,11 +549,26 @@ def read_folder(folder: Path, device: DeviceLike = None) -> tuple[LlamaConfig, d
         head_dim=facts.get("head_dim") or facts["hidden_size"] // heads,
         max_position_embeddings=facts.get("max_position_embeddings", 2048),
         rms_norm_eps=facts.get("rms_norm_eps", 1e-6),
-        rope_theta=facts.get("rope_theta") or (facts.get("rope_parameters") or {}).get("rope_theta", 10000.0),
-        rope_scaling=facts.get("rope_scaling") or facts.get("rope_parameters"),
-        tie_word_embeddings=facts.get("tie_word_embeddings", False),
+        rope_theta=facts.get("rope_theta") or rotations.get("rope_theta", 10000.0),
+        rope_scaling=facts.get("rope_scaling") or rotations or None,
+        tie_word_embeddings=facts.get("tie_word_embeddings", architecture in GEMMAS),
         attention_bias=architecture == "qwen2" or facts.get("attention_bias", False),
-        qk_norm=architecture == "qwen3",
+        qk_norm=architecture in ("qwen3", "gemma3"),
         sliding_window=facts.get("sliding_window") if facts.get("use_sliding_window", True) else None,
+        **{"layer_types": facts.get("layer_types"), **gemma},
     )
     return config, safetensors.load_folder(folder, device)
+
+
+def _gemma_of_folder(facts: Mapping[str, Any], architecture: str, rotations: Mapping[str, Any]) -> dict[str, Any]:
+    """What a config.json says of Gemma."""
+    if architecture not in GEMMAS:
+        return {}
+    pattern = facts.get("sliding_window_pattern", GEMMAS[architecture][0])
+    gemma = _gemma(architecture, facts["num_hidden_layers"], pattern)
+    for name in ("layer_types", "query_pre_attn_scalar", "attn_logit_softcapping", "final_logit_softcapping"):
+        gemma[name] = facts.get(name, gemma.get(name))
+    if architecture == "gemma3":
+        local = rotations.get("sliding_attention") or {}
+        gemma["local_rope_theta"] = facts.get("rope_local_base_freq") or local.get("rope_theta", 10000.0)
+    return gemma

@@ -198,7 +198,7 @@ def save_gguf(
     tensors: dict[str, Tensor | gguf.Stored] = {}
     formats: dict[str, str] = {}
     for name in source.entries:
-        own = llama.name_of_gguf(name)
+        own = llama.name_of_gguf(name, architecture)
         if own is not None and own in changed:
             weight = changed[own].merged_weight().cpu()
             tensors[name] = llama.as_in_gguf(own, weight, architecture, model.config.head_dim)

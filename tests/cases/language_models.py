@@ -27,6 +27,15 @@ _LLAMA3 = {
     "original_max_position_embeddings": 16,
     "rope_theta": 100.0,
 }
+_CAPS = {"attn_logit_softcapping": 2.0, "final_logit_softcapping": 3.0}
+_GEMMA3 = {
+    "layer_types": ["sliding_attention", "full_attention"],
+    "rope_parameters": {
+        "full_attention": {"rope_type": "linear", "factor": 2.0, "rope_theta": 1000.0},
+        "sliding_attention": {"rope_type": "default", "rope_theta": 100.0},
+    },
+    "tie_word_embeddings": True,
+}
 # name: (model_type of transformers, what differs from SIZES)
 MODELS = {
     "llama": ("llama", {"rope_parameters": {"rope_type": "default", "rope_theta": 10000.0}}),
@@ -36,6 +45,9 @@ MODELS = {
     "mistral": ("mistral", {"sliding_window": 5}),
     "qwen 2": ("qwen2", {"use_sliding_window": False}),
     "qwen 3": ("qwen3", {"head_dim": 12, "num_attention_heads": 4, "use_sliding_window": False}),
+    "gemma": ("gemma", {"rope_parameters": {"rope_type": "default", "rope_theta": 10000.0}}),
+    "gemma 2": ("gemma2", {"sliding_window": 5, "query_pre_attn_scalar": 20, **_CAPS, "num_hidden_layers": 3}),
+    "gemma 3": ("gemma3_text", {"sliding_window": 5, "query_pre_attn_scalar": 8, **_GEMMA3}),
 }
 # What SmolLM2-135M-Instruct in Q4_1 says after a prompt, greedily: the dequantised weights in transformers on PyTorch.
 SMOLLM2_PROMPT = [1, 9690, 198, 2683, 359, 253, 5356]
@@ -55,6 +67,9 @@ LOGITS = {
     "mistral": [-0.557786, -0.4649, -1.446767, 2.00941, -1.188252, -2.44333, 3.132779, -0.495688],
     "qwen 2": [-0.036346, -1.611637, 1.219942, 0.061362, 1.220303, -2.273367, -0.206225, -1.310524],
     "qwen 3": [2.884561, -0.296174, -0.802439, -2.563016, -3.758839, -0.47522, -1.266767, -0.211786],
+    "gemma": [0.89331, -2.949421, 3.663168, -2.867017, 4.473355, -3.537, -1.148353, -4.635274],
+    "gemma 2": [-2.813357, -2.734818, -2.130023, 0.158406, 1.168339, 2.04457, 0.994625, -1.33633],
+    "gemma 3": [0.532897, -3.003577, 3.29053, 3.172539, 4.013855, -2.50821, 2.471295, 2.444016],
 }
 
 

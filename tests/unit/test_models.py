@@ -11,9 +11,10 @@ import pytest
 import pywebgpu
 from pywebgpu.cli import chat as command
 from pywebgpu.io import gguf, safetensors
+from pywebgpu.models import llama
 from pywebgpu.models.chat import Answer, Chat
 from pywebgpu.models.generation import CHUNK, Decoder, Sampling, generate, guess, sample
-from pywebgpu.models.llama import IN_LAYER, OUTSIDE, Llama
+from pywebgpu.models.llama import IN_LAYER, OUTSIDE, WITH_POST_NORMS, Llama
 from pywebgpu.models.tokenizer import Tokenizer
 from pywebgpu.tensor import create
 from pywebgpu.tensor.tensor import Tensor
@@ -29,7 +30,7 @@ def _folder(name: str, folder: Path) -> Path:
     model_type, changes = cases.MODELS[name]
     facts = {**cases.SIZES, **changes, "model_type": model_type}
     (folder / "config.json").write_text(json.dumps(facts), "utf-8")
-    shapes = _shapes(facts, bias=model_type == "qwen2", norms=model_type == "qwen3")
+    shapes = _shapes(facts, model_type)
     if facts["tie_word_embeddings"]:
         del shapes["lm_head.weight"]
     weights = {key: create.tensor(array, device="cpu") for key, array in cases.weights(shapes).items()}
@@ -42,7 +43,7 @@ def _folder(name: str, folder: Path) -> Path:
     return folder
 
 
-def _shapes(facts: dict[str, Any], *, bias: bool, norms: bool) -> dict[str, tuple[int, ...]]:
+def _shapes(facts: dict[str, Any], model_type: str) -> dict[str, tuple[int, ...]]:
     width, inner, dim = facts["hidden_size"], facts["intermediate_size"], facts["head_dim"]
     queries, keys = facts["num_attention_heads"] * dim, facts["num_key_value_heads"] * dim
     layer: dict[str, tuple[int, ...]] = {
@@ -56,13 +57,15 @@ def _shapes(facts: dict[str, Any], *, bias: bool, norms: bool) -> dict[str, tupl
         "mlp.up_proj.weight": (inner, width),
         "mlp.down_proj.weight": (width, inner),
     }
-    if bias:
+    if model_type == "qwen2":
         layer |= {
             "self_attn.q_proj.bias": (queries,),
             "self_attn.k_proj.bias": (keys,),
             "self_attn.v_proj.bias": (keys,),
         }
-    if norms:
+    if model_type in ("gemma2", "gemma3_text"):
+        layer |= {f"{place}_feedforward_layernorm.weight": (width,) for place in ("pre", "post")}
+    if model_type in ("qwen3", "gemma3_text"):
         layer |= {"self_attn.q_norm.weight": (dim,), "self_attn.k_norm.weight": (dim,)}
     layers = range(facts["num_hidden_layers"])
     return {
@@ -75,9 +78,12 @@ def _shapes(facts: dict[str, Any], *, bias: bool, norms: bool) -> dict[str, tupl
 
 def _gguf(model: Llama, path: Path, architecture: str) -> Path:
     """The model as converters to GGUF write it: rows of heads of the architecture llama in pairs."""
-    names = {ours: theirs for theirs, ours in {**IN_LAYER, **OUTSIDE}.items()}
+    in_layer = WITH_POST_NORMS if model.config.post_norms else IN_LAYER
+    names = {ours: theirs for theirs, ours in {**in_layer, **OUTSIDE}.items()}
     tensors = {}
     for key, value in model.state_dict().items():
+        if model.config.is_gemma and key.endswith("norm.weight"):
+            value = value + 1
         stem, kind = key.rsplit(".", 1)
         if stem == "lm_head" and model.config.tie_word_embeddings:
             continue
@@ -99,8 +105,16 @@ def _gguf(model: Llama, path: Path, architecture: str) -> Path:
         f"{architecture}.attention.layer_norm_rms_epsilon": config.rms_norm_eps,
         f"{architecture}.rope.freq_base": config.rope_theta,
     }
-    if config.sliding_window is not None:
-        metadata[f"{architecture}.attention.sliding_window"] = config.sliding_window
+    facts = {
+        "attention.sliding_window": config.sliding_window,
+        "attn_logit_softcapping": config.attn_logit_softcapping,
+        "final_logit_softcapping": config.final_logit_softcapping,
+        "rope.freq_base_swa": config.local_rope_theta,
+    }
+    if (config.rope_scaling or {}).get("rope_type") == "linear":
+        assert config.rope_scaling is not None
+        facts |= {"rope.scaling.type": "linear", "rope.scaling.factor": config.rope_scaling["factor"]}
+    metadata |= {f"{architecture}.{name}": value for name, value in facts.items() if value is not None}
     gguf.save_file(tensors, path, metadata)
     return path
 
@@ -116,7 +130,7 @@ def test_logits_are_those_of_transformers(name: str, tmp_path: Path, device: str
     _close(model(IDS.to(device)), name)
 
 
-@pytest.mark.parametrize("name", ["llama", "llama tied", "mistral", "qwen 2", "qwen 3"])
+@pytest.mark.parametrize("name", ["llama", "llama tied", "llama linear", "mistral", "qwen 2", "qwen 3", "gemma"])
 def test_a_gguf_file_is_the_same_model(name: str, tmp_path: Path) -> None:
     architecture = cases.MODELS[name][0]
     model = Llama.from_file(_folder(name, tmp_path), "cpu")
@@ -124,7 +138,24 @@ def test_a_gguf_file_is_the_same_model(name: str, tmp_path: Path) -> None:
     _close(Llama.from_file(path, "cpu")(IDS), name)
 
 
-@pytest.mark.parametrize("name", ["llama", "mistral", "qwen 3"])
+@pytest.mark.parametrize(("name", "n_layers", "n_largest"), [("gemma 2", 3, 3), ("gemma 3", 7, 62)])
+def test_what_gemma_does_not_say_is_known(
+    name: str, n_layers: int, n_largest: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files have neither which layers have a window, nor what the largest model's scores are divided by."""
+    model_type, changes = cases.MODELS[name]
+    facts = {**changes, "num_hidden_layers": n_layers, "query_pre_attn_scalar": 8}
+    monkeypatch.setitem(cases.MODELS, name, (model_type, {key: facts[key] for key in facts if key != "layer_types"}))
+    architecture = model_type.removesuffix("_text")
+    monkeypatch.setitem(llama.GEMMAS, architecture, (llama.GEMMAS[architecture][0], n_largest))
+    model = Llama.from_file(_folder(name, tmp_path), "cpu")
+    slides = [model.config.slides(layer) for layer in range(n_layers)]
+    assert slides == ([True, False, True] if n_layers == 3 else [True] * 5 + [False, True])
+    again = Llama.from_file(_gguf(model, tmp_path / "m.gguf", architecture), "cpu")
+    assert (again(IDS) - model(IDS)).abs().max().item() < 1e-4
+
+
+@pytest.mark.parametrize("name", ["llama", "mistral", "qwen 3", "gemma 2", "gemma 3"])
 def test_a_cache_gives_what_the_whole_gives(name: str, tmp_path: Path, device: str) -> None:
     model, ids = Llama.from_file(_folder(name, tmp_path), device), IDS.to(device)
     expected, cache = model(ids), model.new_cache(20)
@@ -292,6 +323,12 @@ def test_sampling_has_ranges(options: dict[str, float], text: str) -> None:
 def test_what_is_no_model_is_refused(tmp_path: Path) -> None:
     gguf.save_file({}, tmp_path / "a", {"general.architecture": "mamba"})
     gguf.save_file({}, tmp_path / "b", {"general.architecture": "llama"})
+    model = Llama.from_file(_folder("llama", tmp_path), "cpu")
+    scaled = gguf.File(_gguf(model, tmp_path / "c", "llama"))
+    metadata = {**scaled.metadata, "llama.rope.scaling.type": "yarn"}
+    gguf.save_file({name: scaled.tensor(name, "cpu") for name in scaled.entries}, tmp_path / "d", metadata)
+    with pytest.raises(ValueError, match="rotations are scaled as 'yarn'"):
+        Llama.from_file(tmp_path / "d")
     for name, text in [("a", "architecture is 'mamba'"), ("b", "no llama.attention.head_count")]:
         with pytest.raises(ValueError, match=text):
             Llama.from_file(tmp_path / name)
