@@ -317,6 +317,9 @@ SEEN |= {
         (kind.support.event_dim, kind.support.is_discrete) for kind in (d.Uniform, d.Pareto, d.Binomial, d.Categorical)
     ],
     "divergences at the ends": divergences,
+    "inverse of a triangle": lambda t, d: (
+        lambda m: t.linalg.solve_triangular(m.double(), t.eye(8).double(), upper=False).triu(1).any()
+    )(t.tensor([[float((3 * i + 5 * j * j) % 11 + 1) ** ((i - j) % 4) for j in range(8)] for i in range(8)]).tril()),
     "a certain continuous coin": lambda t, d: round(d.ContinuousBernoulli(t.tensor([0.0])).entropy().item(), 4),
     "by the family": lambda t, d: round(
         d.kl._kl_expfamily_expfamily(d.ContinuousBernoulli(t.tensor(0.2)), d.ContinuousBernoulli(t.tensor(0.5))).item(),
