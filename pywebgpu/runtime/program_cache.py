@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pywebgpu.compiler.program import Loaded, Program, Written
 
 PROGRAMS = 512  # programs kept, the least recently used goes first
-NBYTES = 1 << 23  # of texts and steps that all of them have, where more than these are kept:
+NBYTES = 1 << 22  # of texts and steps that all of them have, where more than these are kept:
 RECENT = 32
 STEP = 1024  # bytes that a step of a Program takes
 
