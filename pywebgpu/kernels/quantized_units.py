@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from pywebgpu.composites.quantized import FORMATS
 from pywebgpu.ir.graph import Node
-from pywebgpu.kernels.builder import Builder
+from pywebgpu.kernels.builder import Builder, Coords
 from pywebgpu.kernels.ir import F32, I32, U32, Call, Const, Expr, Index, Type, call, construct, template
 from pywebgpu.support.symbolic import Sym
 
@@ -47,8 +47,19 @@ def decode(
 
 def _words(build: Builder, plane: Node, row: Sym, position: Sym, count: int) -> list[Expr]:
     """Neighbouring words of a row of a plane, from `position` times `count` on."""
-    array, per_row = build.buffer(plane), plane.spec.shape[1] // 4
-    return [build.let(array[Index(row * per_row + position * count + index)]) for index in range(count)]
+    first = position * count * 4
+    return [_word(build, plane, [(row, first + (4 * index + byte)) for byte in range(4)]) for index in range(count)]
+
+
+def _word(build: Builder, plane: Node, places: Sequence[Coords]) -> Expr:
+    """Four neighbouring bytes as the word that they are; where they are computed here, as one that is made of them."""
+    loaded = build.word(plane, places)
+    if loaded is not None:
+        return build.let(loaded)
+    values = [build.value(plane, place) for place in places]
+    bits = values if values[0].type == U32 else [call("bitcast<u32>", U32, value) for value in values]
+    text = " | ".join(f"(({{{index}}} & 0xffu) << {8 * index}u)" for index in range(4))
+    return build.let(Call(template(f"({text})"), U32, *bits))
 
 
 def _fields(build: Builder, word: Expr, first: int, mask: int) -> Expr:

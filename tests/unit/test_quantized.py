@@ -145,3 +145,11 @@ def test_a_files_weights_stay_as_they_are(format: str, tmp_path: Path, device: s
     assert stored == sum(entries[name].end - entries[name].begin for name in shapes)
     ids = torch.tensor([[3, 14, 15, 9, 26]], device=device)
     _close(model(ids), Llama.from_file(path, device, quantized=False)(ids), 1e-5)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_planes_may_be_computed_by_the_kernel_that_reads_them(format: str, device: str) -> None:
+    stored = Planes.of_blocks(_data(format, 5, 256), format)
+    planes = Planes(format, {name: (plane.to(device) * 1).view(5, -1) for name, plane in stored.tensors.items()})
+    x = torch.randn(2, 256, device=device)
+    _close(QuantizedLinear(planes)(x), QuantizedLinear(stored)(x.cpu()))
