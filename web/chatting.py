@@ -1,6 +1,7 @@
 """Python in the chat's worker: the language model of a file that the page hands over, and a conversation with it."""
 
 import json
+import math
 import time
 from collections.abc import Callable
 from typing import Any
@@ -97,7 +98,7 @@ class Talker:
         tokenizer = Tokenizer.from_file(file)
         self._opened = Llama.from_file(file), tokenizer
         await devices.open_device("webgpu").synchronize_async()
-        parameters = sum(parameter.numel() for parameter in self._opened[0].parameters())
+        parameters = sum(math.prod(entry.shape) for entry in file.entries.values())
         title = file.metadata.get("general.name") or blob.name
         self.tell("opened", name=title, parameters=parameters, memory=_device_bytes())
 
