@@ -425,6 +425,8 @@ class TensorBase:
             elif self._grad is None:
                 changed()
                 self._grad = self._gradient(grad if create_graph or not grad.requires else history.cut(grad))
+                if self._path and view.turns(self._path):
+                    import_module("pywebgpu.tensor.memory_format").beside(self._grad, self)
             elif create_graph:
                 self.grad = self._new(pointwise.add(self._grad._node, grad), self._storage.device)
             else:

@@ -191,6 +191,13 @@ def same(result: TensorBase, source: TensorBase) -> Tensor:
     return laid_out(result, elementwise(tuple(result.shape), ((tuple(source.shape), strides_of(source)[0]),)))
 
 
+def beside(grad: TensorBase, leaf: TensorBase) -> None:
+    """Has a new gradient the strides of its leaf, where that has no gaps."""
+    steps = strides_of(leaf)[0]
+    if layout.is_dense(leaf.shape, steps, layout.by_stride(leaf.shape, steps)):
+        laid_out(grad, steps)
+
+
 def formatted(result: TensorBase, source: TensorBase, memory_format: object = None) -> Tensor:
     """A new tensor in the order of a memory format: of None and preserve_format, in that of `source`.
 

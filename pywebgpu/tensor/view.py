@@ -29,6 +29,11 @@ def through(node: Node, path: Path) -> Node:
     return node
 
 
+def turns(path: Path) -> bool:
+    """Whether memory may lie in another order than row by row: slices and reshapes leave that as it is."""
+    return any(op is not movement.slice_ and op is not movement.reshape for op, _ in path)
+
+
 def taken(node: Node, path: Path) -> Node:
     """The same where a view is taken: slices of data start at numbers of the host."""
     for op, attrs in path:

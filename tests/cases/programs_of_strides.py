@@ -185,3 +185,16 @@ def strides_of_factors(torch, x, say):
         say([part.stride() for part in (found if isinstance(found, tuple) else (found,))])
     say(torch.linalg.solve(a, b).stride(), torch.linalg.solve_triangular(a.triu(), b, upper=True).stride())
     say(torch.linalg.lstsq(a, b).solution.stride(), torch.geqrf(a)[0].stride())
+
+
+@program
+def gradients_lie_as_their_leaves_do(torch, x, say):
+    for shape, steps in (((2, 3, 4), (1, 8, 2)), ((2, 3), (1, 2)), ((2, 3), (6, 2)), ((2, 3), (1, 4)), ((4,), (2,))):
+        leaf = torch.empty_strided(shape, steps).fill_(1.0).requires_grad_()
+        (leaf * 2).sum().backward()
+        say(leaf.grad.stride())
+        (leaf * leaf).sum().backward()
+        say(leaf.grad.stride(), leaf.grad)
+    image = x(2, 3, 8, 8).contiguous(memory_format=torch.channels_last).requires_grad_()
+    torch.nn.functional.interpolate(image, scale_factor=0.5, mode="bilinear").sum().backward()
+    say(image.grad.is_contiguous(memory_format=torch.channels_last), image.grad.sum())
