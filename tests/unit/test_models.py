@@ -389,6 +389,15 @@ def test_a_real_model_says_what_it_says_in_pytorch(talk: Chat) -> None:
     assert list(tokens) == cases.SMOLLM2_TOKENS
 
 
+def test_quantised_weights_say_the_same(smollm2: str, device: str) -> None:
+    count = 1 if device == "cpu" else 16
+    model = Llama.from_file(smollm2, device, quantized=True)
+    assert list(generate(model, cases.SMOLLM2_PROMPT, max_new_tokens=count)) == cases.SMOLLM2_TOKENS[:count]
+    size = Path(smollm2).stat().st_size
+    planes = {id(tensor._storage): tensor for tensor in [*model.buffers(), *model.parameters()]}
+    assert sum(tensor.numel() * tensor.element_size() for tensor in planes.values()) < 1.1 * size
+
+
 def test_it_chats(talk: Chat) -> None:
     pieces = list(talk.reply("What is the capital of France?", max_new_tokens=20))
     assert "".join(pieces) == "The capital of France is Paris."
