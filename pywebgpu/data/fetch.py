@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import warnings
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from pywebgpu.data import collate, dataset
@@ -91,16 +94,69 @@ class _BaseDataLoaderIter:
 
     def __next__(self) -> Any:
         data = self._dataset_fetcher.fetch(next(self._sampler_iter))
-        self._num_yielded += 1
+        self._count()
         return data
+
+    def _count(self) -> None:
+        """Counts a batch; warns of more than a stream said to have."""
+        self._num_yielded += 1
+        length = getattr(self._loader, "_IterableDataset_len_called", None)
+        if length is not None and self._num_yielded > length and self._loader._dataset_kind == _DatasetKind.Iterable:
+            warnings.warn(
+                f"Length of IterableDataset {self._loader.dataset} was reported to be {length} (when accessing "
+                f"len(dataloader)), but {self._num_yielded} samples have been fetched. {self._advice}",
+                stacklevel=3,
+            )
+
+    _advice = ""
 
 
 class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
     """That of every loader: all is fetched here."""
 
 
-class _MultiProcessingDataLoaderIter(_SingleProcessDataLoaderIter):
-    """That of a loader with workers, which are not started here."""
+class _Running:
+    """Whose turn it is: what a worker knows of itself, None outside of workers."""
+
+    info: Any = None
+
+
+running = _Running()
+
+
+class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
+    """That of a loader with workers, which take turns: each gives a batch, until its stream has ended."""
+
+    def __init__(self, loader: Any) -> None:
+        self._turns = import_module("pywebgpu.data.workers").start(loader)
+        self._reset(loader)
+
+    def _reset(self, loader: Any) -> None:
+        self._loader, self._num_yielded = loader, 0
+        self._sampler_iter = iter(loader._index_sampler)
+        self._waiting = deque(self._turns)
+        for worker in self._waiting:
+            worker.begin()
+
+    def __next__(self) -> Any:
+        while self._waiting:
+            index = next(self._sampler_iter)
+            worker = self._waiting.popleft()
+            try:
+                data = worker.fetch(self._loader, index)
+            except StopIteration:
+                if self._loader._dataset_kind == _DatasetKind.Map:
+                    raise
+                continue
+            self._waiting.append(worker)
+            self._count()
+            return data
+        raise StopIteration
+
+    _advice = (
+        "For multiprocessing data-loading, this could be caused by not properly configuring the IterableDataset "
+        "replica at each worker: see get_worker_info()."
+    )
 
 
 def _rows_at_once(source: object, indices: list[Any]) -> list[Tensor] | None:

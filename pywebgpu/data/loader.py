@@ -17,9 +17,11 @@ class DataLoader(Generic[T_co]):
     """Iterates over a dataset in batches of `batch_size`; None gives single examples.
 
     The order is that of `sampler` or `batch_sampler`, else random with `shuffle`, else the dataset's. Everything runs
-    in this process, when it is asked for, and no worker is started: `num_workers`, `pin_memory`, `timeout`,
-    `worker_init_fn`, `multiprocessing_context`, `prefetch_factor`, `persistent_workers`, `pin_memory_device` and
-    `in_order` are checked as in PyTorch, and change nothing. A program that starts processes of its own to prepare
+    in this process, when it is asked for, and no other one is started. With `num_workers` batches are made by so many
+    workers in turns, each with a copy of the dataset and seeds of its own, as `worker_init_fn` and `get_worker_info`
+    see them; so a stream that does not ask which part is its own is read once by each, as in PyTorch. `pin_memory`,
+    `timeout`, `multiprocessing_context`, `prefetch_factor`, `pin_memory_device` and `in_order` are checked as in
+    PyTorch, and change nothing. A program that starts processes of its own to prepare
     data starts them by `multiprocessing.get_context("spawn")`, and has them give NumPy arrays, or tensors on device
     cpu: no forked process can reach its parent's GPU.
 
@@ -61,6 +63,8 @@ class DataLoader(Generic[T_co]):
         self._choose_order(shuffle, sampler, batch_sampler)
         batched = collate.default_collate if self._auto_collation else collate.default_convert
         self.collate_fn = batched if collate_fn is None else collate_fn
+        self._iterator: Any = None  # of workers that stay
+        self._IterableDataset_len_called: int | None = None  # what a stream said that it is long
         self._initialized = True
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -69,17 +73,23 @@ class DataLoader(Generic[T_co]):
         super().__setattr__(name, value)
 
     def __iter__(self) -> Iterator[Any]:
-        return self._get_iterator()
+        if not (self.persistent_workers and self.num_workers):
+            return self._get_iterator()
+        if self._iterator is None:
+            self._iterator = self._get_iterator()
+        else:
+            self._iterator._reset(self)
+        return cast(Iterator[Any], self._iterator)
 
     def _get_iterator(self) -> fetch._BaseDataLoaderIter:
-        several = self.num_workers > 0  # Programs may look at the class; all is fetched here.
+        several = self.num_workers > 0
         return (fetch._MultiProcessingDataLoaderIter if several else fetch._SingleProcessDataLoaderIter)(self)
 
     def __len__(self) -> int:
         """The number of batches. Raises: TypeError when the dataset or the sampler has no length."""
         if not isinstance(self.dataset, dataset.IterableDataset):
             return len(cast(Sized, self.batch_sampler if self._auto_collation else self.sampler))
-        n_examples = len(cast(Sized, self.dataset))
+        n_examples = self._IterableDataset_len_called = len(cast(Sized, self.dataset))
         if self.batch_size is None:
             return n_examples
         return n_examples // self.batch_size if self.drop_last else -(-n_examples // self.batch_size)
@@ -105,8 +115,11 @@ class DataLoader(Generic[T_co]):
         is_stream = isinstance(self.dataset, dataset.IterableDataset)
         if is_stream and shuffle:
             raise ValueError(f"DataLoader with IterableDataset: expected unspecified shuffle option, but got {shuffle}")
-        if is_stream and (indices is not None or batches is not None):
-            raise ValueError("DataLoader with IterableDataset: expected unspecified sampler and batch_sampler options")
+        for name, order in (("sampler", indices), ("batch_sampler", batches)):
+            if is_stream and order is not None:
+                raise ValueError(
+                    f"DataLoader with IterableDataset: expected unspecified {name} option, but got {name}={order}"
+                )
         if indices is not None and shuffle:
             raise ValueError("sampler option is mutually exclusive with shuffle")
         if batches is not None:
@@ -149,6 +162,11 @@ def _check_workers(number: int, timeout: float, prefetch: int | None, persistent
             "multiprocessing_context can only be used with multi-process loading (num_workers > 0), but got "
             "num_workers=0"
         )
+    if not isinstance(context, str | None) and not isinstance(context, multiprocessing.context.BaseContext):
+        raise TypeError(
+            "multiprocessing_context option should be a valid context object or a string specifying the start method, "
+            f"but got multiprocessing_context={context}"
+        )
     if isinstance(context, str) and context not in multiprocessing.get_all_start_methods():
         raise ValueError(
             f"multiprocessing_context option should specify a valid start method in "
@@ -156,6 +174,6 @@ def _check_workers(number: int, timeout: float, prefetch: int | None, persistent
         )
 
 
-def get_worker_info() -> None:
-    """None, because there are no worker processes."""
-    return
+def get_worker_info() -> Any:
+    """What the worker knows of itself whose turn it is, a `WorkerInfo`; None outside of workers."""
+    return fetch.running.info

@@ -2,6 +2,7 @@
 
 import collections
 import math
+import random as python_random
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -371,9 +372,70 @@ def test_datasets_that_give_many_examples_are_asked_once() -> None:
 
 def test_options_of_workers_change_nothing() -> None:
     loader = data.DataLoader(
-        Squares(4), num_workers=2, pin_memory=True, prefetch_factor=4, persistent_workers=True, worker_init_fn=print
+        Squares(4), num_workers=2, pin_memory=True, prefetch_factor=4, persistent_workers=True, worker_init_fn=int
     )
     assert [batch.tolist() for batch in loader] == [[0], [1], [4], [9]]
+    assert data.get_worker_info() is None
+
+
+def numbers(module: Any, limit: int, *, shared: bool) -> Any:
+    """A stream of the numbers below a limit, all of them or a worker's part; it counts its passes."""
+
+    class Numbers(module.IterableDataset):  # type: ignore[misc]
+        passes = 0
+
+        def __iter__(self) -> Iterator[int]:
+            info = module.get_worker_info()
+            assert info.dataset is self
+            self.passes += 1
+            start, step = (info.id, info.num_workers) if shared else (0, 1)
+            return iter([number + 100 * self.passes for number in range(start, limit, step)])
+
+    return Numbers()
+
+
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("persistent", [True, False])
+@pytest.mark.parametrize("batch_size", [None, 3])
+def test_streams_of_workers_are_those_of_torch(shared: bool, persistent: bool, batch_size: int | None) -> None:
+    passes = []
+    for module in (torch.utils.data, data):
+        options: dict[str, Any] = {"batch_size": batch_size, "num_workers": 2, "persistent_workers": persistent}
+        loader: Any = module.DataLoader(numbers(module, 7, shared=shared), **options)
+        passes.append([[getattr(batch, "tolist", lambda batch=batch: batch)() for batch in loader] for _ in range(2)])
+    assert passes[0] == passes[1]
+
+
+def test_workers_draw_numbers_of_their_own_and_nobody_else_does() -> None:
+    class Drawn(data.Dataset[Any]):
+        def __getitem__(self, index: int) -> list[float]:
+            return [python_random.random(), np.random.rand(), random.rand(()).item(), random.initial_seed()]
+
+        def __len__(self) -> int:
+            return 6
+
+    def seeded(number: int) -> None:
+        if number:
+            random.manual_seed(5)
+
+    random.manual_seed(0)
+    python_random.seed(0)
+    np.random.seed(0)
+    loader = data.DataLoader(Drawn(), batch_size=None, num_workers=2, worker_init_fn=seeded, collate_fn=list)
+    rows = [*loader]
+    assert len({tuple(row[:3]) for row in rows}) == 6
+    assert [row[3] == 5 for row in rows] == [False, True] * 3
+    assert python_random.random() == python_random.Random(0).random()
+    assert np.random.rand() == np.random.RandomState(0).rand()
+    assert random.initial_seed() == 0
+
+
+def test_an_error_of_a_worker_leaves_no_worker_running() -> None:
+    def wrong(number: int) -> None:
+        raise RuntimeError("of the program")
+
+    with pytest.raises(RuntimeError, match="of the program"):
+        iter(data.DataLoader(Squares(4), num_workers=2, worker_init_fn=wrong))
     assert data.get_worker_info() is None
 
 
