@@ -299,6 +299,15 @@ class profile:
         """What the devices held, where `profile_memory` is on."""
         return list(self._finished().samples)
 
+    @property
+    def function_events(self) -> list[timeline.Event]:
+        """As `events()`, by its older name."""
+        return self.events()
+
+    def table(self, *args: Any, **options: Any) -> str:
+        """That of `key_averages()`."""
+        return self.key_averages().table(*args, **options)
+
     def key_averages(
         self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, *, group_by: str = "op"
     ) -> averages.Averages:

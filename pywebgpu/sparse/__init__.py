@@ -197,6 +197,11 @@ class SparseTensor(Tensor):
 
     def t(self) -> SparseTensor:
         """The matrix with its axes exchanged; what has fewer of them is itself."""
+        if self.sparse_dim() > 2 or self.dense_dim():
+            raise RuntimeError(
+                f"t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got {self.sparse_dim()} sparse and "
+                f"{self.dense_dim()} dense dimensions"
+            )
         return self if self.ndim < 2 else self.transpose(0, 1)
 
     def select(self, dim: int, index: int) -> Tensor:

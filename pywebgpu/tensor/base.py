@@ -352,6 +352,8 @@ class TensorBase:
         """Shows the memory of `other` from now on, and keeps its history. Views taken before keep the old memory."""
         if not isinstance(other, TensorBase):
             raise TypeError(f"Variable data has to be a tensor, but got {type(other).__name__}")
+        if hasattr(type(other), "_nnz") and not hasattr(type(self), "_nnz"):
+            raise RuntimeError("Attempted to set `.data`, but the two tensors have incompatible tensor type.")
         if self._flag and other.dtype.kind is not Kind.FLOAT:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         self._see()
@@ -461,10 +463,10 @@ class TensorBase:
         replaced = storage.node if self._uncounted else None
         if used.inference and self._inference and not thread_state.inference:
             raise history.refusal("written")
-        if own is not None or self._base is not None:
-            self._check_writable()
         if self._of_several is not None and thread_state.grad and (node.requires or self._node.requires):
             raise history.refusal("several")
+        if own is not None or self._base is not None:
+            self._check_writable()
         if used.wide and thread_state.wide:
             wide.refuse(node, storage.device)
         if node.requires and not thread_state.grad:

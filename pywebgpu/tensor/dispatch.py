@@ -239,3 +239,6 @@ class Property:
 
     def __set__(self, tensor: TensorBase, value: object) -> None:
         self.property.__set__(tensor, value)
+
+    def __delete__(self, tensor: TensorBase) -> None:
+        self.property.__delete__(tensor)

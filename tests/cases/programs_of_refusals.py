@@ -230,3 +230,14 @@ def attributes_that_cannot_be_deleted(torch, x, say):
     edge = torch.autograd.graph.get_gradient_edge(x(3).requires_grad_() * 2)
     options = {"allow_unused": True, "materialize_grads": True}
     attempt(say, lambda: torch.autograd.grad((a * 2).sum(), (a, edge), **options))
+
+
+@program
+def what_else_autograd_refuses(torch, x, say):
+    leaf = x(3, 2).requires_grad_()
+    for call in (
+        lambda: leaf.unbind(0)[0].add_(x(2)), lambda: leaf.view(-1).unbind(0)[0].add_(1.0),
+        lambda: delattr(leaf, "data"), lambda: setattr(x(2), "data", x(2).to_sparse()),
+        lambda: x(2, 2, 2).to_sparse().t(), lambda: x(2, 2).to_sparse(1).t(), lambda: x(2).to_sparse().t().shape,
+    ):  # fmt: skip
+        attempt(say, call)
