@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from types import FunctionType
 from typing import TYPE_CHECKING, ParamSpec, TypeVar, overload
 
@@ -61,7 +63,11 @@ def apply(function: Callable[..., object], *args: object, **kwargs: object) -> o
             target = next((x._storage.device for x in tensors if not is_on_host(x)), device)
             args = tuple([_on(target, arg) for arg in args])
             return apply(function, *args, **{name: _on(target, value) for name, value in kwargs.items()})
-    result = function(*nodes, **options)
+    try:
+        result = function(*nodes, **options)
+    except AttributeError as error:
+        import_module("pywebgpu.tensor.no_tensors").refuse_in_method(error, sys._getframe(1))
+        raise
     if isinstance(result, Node):
         for node in nodes:
             if result is node:

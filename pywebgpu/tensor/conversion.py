@@ -22,6 +22,7 @@ from pywebgpu.tensor import from_data, history, layout, transfer
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.inplace import InplaceMethods
 from pywebgpu.tensor.memory_format import same, suggested
+from pywebgpu.tensor.methods import require_tensor
 from pywebgpu.tensor.overlap import shows_same
 from pywebgpu.tensor.size import as_tuple
 
@@ -111,6 +112,7 @@ class ConversionMethods(InplaceMethods):
 
     def type_as(self, other: TensorBase) -> Tensor:
         """The same with the dtype and on the device of another."""
+        require_tensor("type_as", "other", 1, other)
         return self.to(device=other.device, dtype=other.dtype)
 
     def cpu(self) -> Tensor:
@@ -166,6 +168,7 @@ class ConversionMethods(InplaceMethods):
 
     def is_same_size(self, other: TensorBase) -> builtins.bool:
         """Whether another has this shape."""
+        require_tensor("is_same_size", "other", 1, other)
         return tuple(self.shape) == tuple(other.shape)
 
     def is_nonzero(self) -> builtins.bool:

@@ -176,6 +176,7 @@ class GatherScatterMethods(index.Subscripts, ReshapingMethods):
     @aten("masked_select")
     def masked_select(self, mask: Tensor) -> Tensor:
         """The elements where the mask holds, as a vector. Reads their number from the device."""
+        require_tensor("masked_select", "mask", 1, mask)
         if mask.dtype is not dtypes.bool_:
             raise DTypeError("masked_select: expected BoolTensor for mask")
         shape = broadcast(tuple(self.shape), tuple(mask.shape))

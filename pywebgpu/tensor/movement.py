@@ -17,7 +17,7 @@ from pywebgpu.tensor.apply import apply, aten, called
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.layout import strides_of
 from pywebgpu.tensor.memory_format import formatted
-from pywebgpu.tensor.methods import aliased
+from pywebgpu.tensor.methods import aliased, require_tensor
 from pywebgpu.tensor.size import as_tuple
 
 if TYPE_CHECKING:
@@ -99,11 +99,13 @@ class MovementMethods(TensorBase):
     @aliased
     def view_as(self, other: TensorBase) -> Tensor:
         """A view in the shape of another."""
+        require_tensor("view_as", "other", 1, other)
         return self.view(other.shape)
 
     @aliased
     def reshape_as(self, other: TensorBase) -> Tensor:
         """The elements in the shape of another."""
+        require_tensor("reshape_as", "other", 1, other)
         return self.reshape(other.shape)
 
     def contiguous(self, memory_format: object = None) -> Tensor:
@@ -264,6 +266,7 @@ class MovementMethods(TensorBase):
     @aliased
     def expand_as(self, other: TensorBase) -> Tensor:
         """A view grown to the shape of another."""
+        require_tensor("expand_as", "other", 1, other)
         return self.expand(*other.shape)
 
     def broadcast_to(self, *size: Any, **named: Any) -> Tensor:

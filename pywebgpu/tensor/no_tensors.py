@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
+from types import FrameType
 
+from pywebgpu.ir.graph import Node
 from pywebgpu.tensor import dispatch
 
 
@@ -42,6 +44,21 @@ def refuse(
             called = getattr(function, "__name__", "function")
             raise TypeError(
                 f"{called}(): argument '{name}'{where} must be Tensor, not {type(value).__name__}"
+            ) from None
+
+
+def refuse_in_method(error: AttributeError, frame: FrameType) -> None:
+    """The same of a method of a tensor, which has called a function of nodes. frame: the method's."""
+    value, code = error.obj, frame.f_code
+    names = code.co_varnames[: code.co_argcount]
+    if names[:1] != ("self",) or type(value) not in _NO_TENSORS:
+        return
+    for position, name in enumerate(names[1:], 1):
+        given = frame.f_locals[name]
+        is_it = given is value or (type(given) is type(value) and isinstance(value, list | tuple))  # They are copied.
+        if is_it and hasattr(Node, error.name or ""):
+            raise TypeError(
+                f"{code.co_name}(): argument '{name}' (position {position}) must be Tensor, not {type(value).__name__}"
             ) from None
 
 

@@ -49,9 +49,6 @@ LENIENT = {
     "tril_indices",  # fewer than no rows are none
     "triu_indices",
     "allclose",  # nothing is close to within NaN
-    "expand_as",  # methods, which ask a text for its shape
-    "reshape_as",
-    "view_as",
     "nn.functional.linear",  # a weight that is a vector is taken by both, of one row or of several
     "inner",  # a tensor of one element in all goes with any
     "meshgrid|variadic_tensors",  # a text is asked for its axes

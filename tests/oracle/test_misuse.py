@@ -42,8 +42,16 @@ def test_what_no_function_can_do_is_refused(name: str) -> None:
 CALLS = {
     "a function": lambda torch, x: torch.masked_fill(x, 2.5, 1),
     "a layer's function": lambda torch, x: torch.nn.functional.linear(x, 2.5),
+    "a method": lambda torch, x: x.mm(2.5),
+    "a method that writes": lambda torch, x: x.addmm_(x, 2.5),
+    "a method that asks for a shape": lambda torch, x: x.expand_as(2.5),
     "by name": lambda torch, x: torch.linalg.solve(x, B=2.5),
 }
+
+
+def test_a_list_is_no_tensor_for_a_method() -> None:
+    with pytest.raises(TypeError, match=r"mm\(\): argument 'mat2' \(position 1\) must be Tensor, not list"):
+        pywebgpu.ones(2, 2, device="cpu").mm([1.0, 2.0])
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
