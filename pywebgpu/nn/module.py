@@ -220,7 +220,9 @@ class Module(StateDict):
 
     def share_memory(self) -> Self:
         """Accepted for programs that name it: tensors are not shared between processes."""
-        return self._apply(lambda tensor: tensor.share_memory_())
+        for tensor in (*self.parameters(), *self.buffers()):
+            tensor.share_memory_()
+        return self
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Calls of this module become captured steps; see pywebgpu.compile, which takes the same options."""
