@@ -48,6 +48,8 @@ from pywebgpu.autograd.anomaly import is_anomaly_enabled as is_anomaly_enabled
 from pywebgpu.autograd.anomaly import set_anomaly_enabled as set_anomaly_enabled
 from pywebgpu.devices import device as device
 from pywebgpu.devices import set_default_device as set_default_device
+from pywebgpu.distributions.sampling import _sample_dirichlet as _sample_dirichlet
+from pywebgpu.distributions.sampling import _standard_gamma as _standard_gamma
 from pywebgpu.distributions.sampling import binomial as binomial
 from pywebgpu.distributions.sampling import poisson as poisson
 from pywebgpu.dtypes import DType

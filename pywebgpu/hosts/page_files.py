@@ -112,6 +112,7 @@ LATER = (
     "tensor/element_writes.py",
     "tensor/host_memory.py",
     "tensor/sources.py",
+    "nn/grad.py",
     "tensor/refused_writes.py",
     "tensor/subscripts.py",
     "tensor/storages.py",

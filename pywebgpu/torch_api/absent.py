@@ -298,6 +298,7 @@ ELSEWHERE = (
     ("_subclasses.meta_utils", "torch_api._check", "assert_metadata_eq"),
     ("utils._foreach_utils", "torch_api._foreach", "_group_tensors_by_device_and_dtype"),
     ("nn.functional", "layer_operators", "conv_tbc native_channel_shuffle"),
+    ("nn.functional", "nn", "grad"),
     ("nn.functional", "tensor.tensor", "Tensor"),
     ("nn.init", "nn.older_init", "constant dirac eye kaiming_normal kaiming_uniform normal orthogonal sparse"),
     ("nn.init", "nn.older_init", "uniform xavier_normal xavier_uniform"),

@@ -607,3 +607,14 @@ def tangents_are_shown_and_not_written_to(torch, x, say):
                 call()
             except RuntimeError as error:
                 say(error)
+
+
+@program
+def gradients_of_convolutions_by_name(torch, x, say):
+    for rank in (1, 2, 3):
+        image, weight = x(1, 2, *(4,) * rank), x(2, 1, *(2,) * rank)
+        convolution = getattr(torch.nn.functional, f"conv{rank}d")
+        grad = torch.ones_like(convolution(image, weight, None, 2, 1, 1, 2))
+        names = torch.nn.functional.grad
+        say(getattr(names, f"conv{rank}d_input")(image.shape, weight, grad, 2, 1, 1, 2))
+        say(getattr(names, f"conv{rank}d_weight")(image, weight.shape, grad, stride=2, padding=1, groups=2))
