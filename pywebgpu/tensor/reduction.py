@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
@@ -282,6 +283,13 @@ class ReductionMethods(PointwiseMethods):
             raise ShapeError("diff expects input to be at least one-dimensional")
         if any(part.ndim != self.ndim for part in parts):
             raise ShapeError("diff expects prepend or append to be the same dimension as input")
+        for part, axis in itertools.product(parts, range(self.ndim)):
+            if axis != dim % self.ndim and part.shape[axis] != self.shape[axis]:
+                raise ShapeError(
+                    "diff expects the shape of tensor to prepend or append to match that of input except along the "
+                    f"differencing dimension; input.size({axis}) = {self.shape[axis]}, but got tensor.size({axis}) = "
+                    f"{part.shape[axis]}"
+                )
         parts = [self] if n == 0 else parts
         joined: Any = apply(joining.cat, parts, dim) if len(parts) > 1 else self
         return apply(scan.diff, joined, n, dim)

@@ -338,7 +338,9 @@ class TypedStorage:
         return iter(self.tolist())
 
     def tolist(self) -> list[Any]:
-        """The elements as numbers."""
+        """The elements as numbers. Raises NotImplementedError for memory without values."""
+        if not self._untyped_storage._whole._storage.device.has_values:
+            raise NotImplementedError(f"Not available for '{self.device.type}' device")
         numbers: list[Any] = self._flat().tolist()
         return numbers
 

@@ -241,3 +241,11 @@ def what_else_autograd_refuses(torch, x, say):
         lambda: x(2, 2, 2).to_sparse().t(), lambda: x(2, 2).to_sparse(1).t(), lambda: x(2).to_sparse().t().shape,
     ):  # fmt: skip
         attempt(say, call)
+
+
+@program
+def differences_and_storages_that_are_refused(torch, x, say):
+    attempt(say, lambda: torch.diff(x(3, 3), prepend=x(2, 2)))
+    attempt(say, lambda: torch.diff(x(3, 3), dim=0, append=x(1, 2)))
+    attempt(say, lambda: torch.diff(x(3, 2), dim=0, append=x(1, 2)))
+    attempt(say, lambda: torch.TypedStorage([1, 2], device="meta", dtype=torch.float32).tolist())
