@@ -54,8 +54,10 @@ def refuse_in_method(error: AttributeError, frame: FrameType) -> None:
     if names[:1] != ("self",) or type(value) not in _NO_TENSORS:
         return
     for position, name in enumerate(names[1:], 1):
-        given = frame.f_locals[name]
-        is_it = given is value or (type(given) is type(value) and isinstance(value, list | tuple))  # They are copied.
+        argument = frame.f_locals[name]
+        is_it = argument is value or (
+            type(argument) is type(value) and isinstance(value, list | tuple)
+        )  # They are copied.
         if is_it and hasattr(Node, error.name or ""):
             raise TypeError(
                 f"{code.co_name}(): argument '{name}' (position {position}) must be Tensor, not {type(value).__name__}"
