@@ -67,6 +67,7 @@ CONTEXTS: dict[str, Callable[[], object]] = {
         _numpy().geterrcall(),
         *warnings.filters,
         repr(_numpy().get_printoptions()),
+        _numpy().getbufsize(),
     ),
 }
 

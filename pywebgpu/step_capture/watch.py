@@ -21,7 +21,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from types import CodeType, FrameType, TracebackType
+from types import (
+    BuiltinFunctionType,
+    ClassMethodDescriptorType,
+    CodeType,
+    FrameType,
+    MethodDescriptorType,
+    TracebackType,
+)
 from typing import Any, Self
 
 from pywebgpu.errors import PACKAGE
@@ -160,6 +167,7 @@ NUMBERS = frozenset({"float", "int"})  # whose methods, called as functions, tak
 TELLING_BUILTINS = frozenset({"type", "pow", "sum"} if CORRECTED else {"type", "pow"})  # pow(2, k, 5) asks 2 alone
 TELLERS = frozenset(map(id, (type, json.dumps, decimal.Decimal, datetime.timedelta, math.ldexp, *((sum,) * CORRECTED))))
 FILES = frozenset({"_io", "io", "posix", "nt", "mmap", "_socket", "_ssl"})
+MADE_IN_C = BuiltinFunctionType, ClassMethodDescriptorType, MethodDescriptorType, staticmethod
 CLASSES = frozenset({"__subclasses__"})  # methods that tell what a program did elsewhere
 # What devices are made of: called by this package alone, or when memory goes back.
 BACKENDS = frozenset({"wgpu", "cffi", "pycparser", "rendercanvas", "pyodide", "_pyodide"})
@@ -472,8 +480,11 @@ def is_pure(function: object) -> bool:
     owner = getattr(function, "__self__", None)
     module = getattr(function, "__module__", None)
     if module is None:
+        if issubclass(type(owner), type):
+            module = _home_of(owner, function.__name__)  # type: ignore[arg-type,attr-defined]
+            return module.partition(".")[0] in PURE
         if issubclass(type(owner), VALUES):
-            return not (issubclass(type(owner), type) and owner.__module__ in ("datetime", "time"))
+            return True
         module = type(owner).__module__
         if module == "builtins":
             return type(owner).__name__ not in ("generator", "coroutine", "async_generator")
@@ -481,6 +492,14 @@ def is_pure(function: object) -> bool:
     if getattr(function, "__name__", "") in WORLD.get(first, ()):
         return False
     return first in PURE and not module.startswith("numpy.random")
+
+
+def _home_of(owner: type, name: str) -> str:
+    """The module of the class that gave a class a method made in C, which may be a base of it or of its metaclass."""
+    for base in (*type.mro(owner), *type.mro(type(owner))):
+        if isinstance(type.__getattribute__(base, "__dict__").get(name), MADE_IN_C):
+            return str(type.__getattribute__(base, "__module__"))
+    return ""
 
 
 def _is_pure_module(module: str) -> bool:
