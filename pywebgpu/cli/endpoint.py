@@ -19,6 +19,7 @@ from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
+from pywebgpu import errors
 from pywebgpu.hosts.serve import Requests, Server
 from pywebgpu.models.generation import Sampling
 from pywebgpu.models.service import Request, Service
@@ -113,8 +114,9 @@ class Handler(Requests):
                     raise Refusal("too many requests are being answered", HTTPStatus.SERVICE_UNAVAILABLE)
                 answer(self.path.partition("?")[0])
             except Refusal as refusal:
-                error = {"message": str(refusal), "type": "invalid_request_error", "param": None, "code": refusal.code}
-                self._json({"error": error}, refusal.status)
+                self._json(_error(str(refusal), "invalid_request_error", refusal.code), refusal.status)
+            except errors.PywebgpuError as error:  # Such as a GPU that went away.
+                self._json(_error(str(error), "server_error"), HTTPStatus.INTERNAL_SERVER_ERROR)
 
     def _get(self, path: str) -> None:
         name = path.removeprefix("/v1/models/")
@@ -147,11 +149,10 @@ class Handler(Requests):
             raise Refusal(str(error)) from None
         reply = _Reply(self.models.name, is_chat, len(request.ids), answer)
         with closing(pieces):  # Its turn ends also where the client has left.
-            if not facts.get("stream"):
-                text = "".join(pieces)
-                self._json(reply.whole(text))
-                return
-            self._stream(reply, pieces, has_usage=bool((facts.get("stream_options") or {}).get("include_usage")))
+            if facts.get("stream"):
+                self._stream(reply, pieces, has_usage=bool(facts.get("stream_options", {}).get("include_usage")))
+            else:
+                self._json(reply.whole("".join(pieces)))
 
     def _stream(self, reply: _Reply, pieces: Iterable[str], *, has_usage: bool) -> None:
         """Server-sent events, a chunk each."""
@@ -160,11 +161,14 @@ class Handler(Requests):
         self.send_header("Cache-Control", "no-cache")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
-        for piece in pieces:
-            self._event(reply.part(piece))
-        self._event(reply.part("", is_last=True))
-        if has_usage:
-            self._event({**reply.part(""), "choices": [], "usage": reply.usage()})
+        try:
+            for piece in pieces:
+                self._event(reply.part(piece))
+            self._event(reply.part("", is_last=True))
+            if has_usage:
+                self._event({**reply.part(""), "choices": [], "usage": reply.usage()})
+        except errors.PywebgpuError as error:
+            self._event(_error(str(error), "server_error"))
         self._chunk(b"data: [DONE]\n\n")
         self._chunk(b"")
 
@@ -238,24 +242,27 @@ def _request(facts: Mapping[str, Any], service: Service, *, is_chat: bool) -> Re
     """What is asked for. Raises: Refusal; ValueError for numbers out of their ranges."""
     tokenizer = service.tokenizer
     ids = tokenizer.chat(_messages(facts.get("messages"))) if is_chat else _prompt(facts.get("prompt"), service)
-    sampling = Sampling(
-        _number(facts, "temperature", 1.0),
-        int(_number(facts, "top_k", 0)),
-        _number(facts, "top_p", 1.0),
-        _number(facts, "min_p", 0.0),
-        _number(facts, "repetition_penalty", 1.0),
-    )
     most = facts.get("max_completion_tokens", facts.get("max_tokens"))
     seed = facts.get("seed")
-    for name, value in (("max_tokens", most), ("seed", seed)):
+    for name, value in (("max_tokens", most), ("seed", seed), ("top_k", facts.get("top_k"))):
         if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
             raise Refusal(f"{name} is {documents.shown(value)}; a whole number is needed")
     if seed is not None and not 0 <= seed < 1 << 63:
         raise Refusal(f"seed is {seed}, out of its range")
+    for name, kind in (("stream", bool), ("stream_options", dict)):
+        if not isinstance(facts.get(name, kind()), kind):
+            raise Refusal(f"{name} is {documents.shown(facts[name])}, which is of another type")
     stop = facts.get("stop", [])
     stop = [stop] if isinstance(stop, str) else stop
     if not isinstance(stop, list) or not all(isinstance(text, str) for text in stop):
         raise Refusal("stop must be a text or a list of texts")
+    sampling = Sampling(
+        _number(facts, "temperature", 1.0),
+        facts.get("top_k", 0),
+        _number(facts, "top_p", 1.0),
+        _number(facts, "min_p", 0.0),
+        _number(facts, "repetition_penalty", 1.0),
+    )
     return Request(ids, most, sampling, stop, seed)
 
 
@@ -318,6 +325,10 @@ def _embeddings(facts: Mapping[str, Any], models: Models) -> dict[str, Any]:
 
 def _packed(row: list[float]) -> str:
     return base64.b64encode(struct.pack(f"<{len(row)}f", *row)).decode()
+
+
+def _error(text: str, kind: str, code: str | None = None) -> dict[str, Any]:
+    return {"error": {"message": text, "type": kind, "param": None, "code": code}}
 
 
 def _model(name: str) -> dict[str, Any]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pywebgpu.tensor.random import Generator
 
 CHUNK = 32  # tokens of a prompt in one step
+LARGEST = 1e6  # temperature or penalty: float32 has them, and all that is computed of them
 NGRAM = 3  # tokens that are looked for in what was said before, at most
 BLOCK = 256  # A cache has a multiple of so many tokens, so that few sizes are compiled.
 
@@ -51,11 +52,11 @@ class Sampling:
 
     def __post_init__(self) -> None:
         rules = {
-            "temperature": self.temperature >= 0,
+            "temperature": 0 <= self.temperature <= LARGEST,
             "top_k": self.top_k >= 0,
             "top_p": 0 < self.top_p <= 1,
             "min_p": 0 <= self.min_p < 1,
-            "repetition_penalty": self.repetition_penalty > 0,
+            "repetition_penalty": 0 < self.repetition_penalty <= LARGEST,
         }
         wrong = [name for name, holds in rules.items() if not holds]
         if wrong:
@@ -74,7 +75,8 @@ class Sampling:
 
     def numbers(self, vocab_size: int) -> list[float]:
         """Temperature, the least rank that is not drawn from, top_p, min_p and the penalty, as `choose` takes them."""
-        return [self.temperature, min(self.top_k, vocab_size), self.top_p, self.min_p, self.repetition_penalty]
+        top_k = min(self.top_k, vocab_size)
+        return [*map(float, (self.temperature, top_k, self.top_p, self.min_p, self.repetition_penalty))]
 
 
 class Kind(NamedTuple):

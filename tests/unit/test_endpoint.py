@@ -11,6 +11,7 @@ from typing import Any
 import openai
 import pytest
 
+from pywebgpu import errors
 from pywebgpu.cli import endpoint
 from pywebgpu.cli import serve as command
 from pywebgpu.hosts.serve import Server, address
@@ -189,6 +190,61 @@ def test_what_is_not_computed_is_refused(client: openai.OpenAI, path: str, field
     needed = {"messages": MESSAGES} if path == "chat/completions" else {}
     with pytest.raises(openai.BadRequestError, match=text):
         client.post(f"/{path}", body={"model": model, **needed, **fields}, cast_to=object)
+
+
+VALUES: list[Any] = [
+    True,
+    -1,
+    0,
+    2,
+    1e300,
+    10**400,
+    "",
+    "a",
+    [],
+    [1],
+    [[1]],
+    ["a"],
+    {},
+    {"a": 1},
+    [None],
+    [{"role": 1}],
+]
+
+
+@pytest.mark.parametrize("path", endpoint.KNOWN)
+def test_values_of_any_type_get_an_answer(server: Server, path: str) -> None:
+    needed = {
+        "/v1/chat/completions": {"model": "small", "messages": MESSAGES, "max_tokens": 1},
+        "/v1/completions": {"model": "small", "prompt": "a", "max_tokens": 1},
+        "/v1/embeddings": {"model": "vectors", "input": "a"},
+    }[path]
+    fields = sorted(endpoint.KNOWN[path] | endpoint.NEUTRAL.keys() - {"model"})
+    connection = http.client.HTTPConnection("localhost", server.server_address[1], timeout=30)
+    statuses = set()
+    for field in fields:
+        for value in VALUES:
+            body = json.dumps({**needed, field: value})
+            connection.request("POST", path, body, {"Content-Type": "application/json"})
+            answer = connection.getresponse()
+            answer.read()
+            statuses.add(answer.status)
+    connection.close()
+    assert statuses <= {200, 400, 404}
+
+
+def test_a_device_that_fails_is_an_error_of_the_server(
+    server: Server, client: openai.OpenAI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> Any:
+        raise errors.DeviceError("the device is lost")
+        yield
+
+    monkeypatch.setattr(Service, "_tokens", fail)
+    with pytest.raises(openai.InternalServerError, match="the device is lost"):
+        client.completions.create(model="small", prompt="a")
+    with pytest.raises(openai.APIError, match="the device is lost"):
+        list(client.completions.create(model="small", prompt="a", stream=True))
 
 
 @pytest.mark.parametrize("name", ["large", "vectors", None])
