@@ -23,7 +23,7 @@ from pywebgpu.ir.graph import Spec, thread_state
 from pywebgpu.ops import movement
 from pywebgpu.runtime.storage import whole_of
 from pywebgpu.step_capture import surroundings
-from pywebgpu.step_capture.free_number import FREE, FreeFloat, FreeInt
+from pywebgpu.step_capture.free_number import FREE, FreeFloat, FreeInt, plain
 from pywebgpu.step_capture.surroundings import HEAP, is_a
 from pywebgpu.tensor import dispatch
 from pywebgpu.tensor.base import TensorBase
@@ -136,6 +136,9 @@ class Call:
         kind = type(value)
         if kind in VALUES:
             return kind, value
+        if is_a(value, float) and is_nan(value):  # Containers find it by its identity alone.
+            self.kept.append(value)
+            return "object", id(value)
         if kind is float or kind is complex or kind is range:
             return kind, _bits(value)
         if kind is slice:
@@ -202,7 +205,7 @@ class Call:
         return args, rebuilt(self.kwargs, change)
 
     def _is_free(self, value: object) -> bool:
-        return is_number(value) or (self.counts and type(value) is int)
+        return (is_number(value) and not is_nan(value)) or (self.counts and type(value) is int)
 
     def mapped(self, numbers: list[float]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments with other numbers instead of the floats."""
@@ -210,6 +213,24 @@ class Call:
         change = lambda value: next(left) if self._is_free(value) else value  # noqa: E731
         args = rebuilt(self.args, change)
         return args, rebuilt(self.kwargs, change)
+
+
+class _Noting(Call):
+    """The arguments taken apart once more: each value is noted."""
+
+    __slots__ = ("values",)
+
+    def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any], *, counts: bool) -> None:
+        self.values: list[Any] = []
+        super().__init__(args, kwargs, counts=counts)
+
+    def _describe(self, value: object) -> Hashable:
+        self.values.append(value)
+        return super()._describe(value)
+
+    def _constant(self, value: object) -> Hashable:
+        self.values.append(value)
+        return super()._constant(value)
 
 
 def _facts(value: TensorBase) -> Hashable:
@@ -330,18 +351,15 @@ def is_number(value: object) -> TypeGuard[float]:
     return kind is float or kind in FREE or (is_a(value, float) and kind.__module__ == "numpy")
 
 
-def plain_in(call: Call) -> list[Any]:
-    """The values among the arguments of a call that it knows by what they are, and not by their identity."""
-    values: list[Any] = []
-    waiting: list[Any] = [*call.args, *call.kwargs.values()]
-    known: set[int] = set()
-    for value in waiting:
-        if surroundings.is_value(value) or is_array(value):
-            values.append(value)
-        if is_container(value) and id(value) not in known:
-            known.add(id(value))
-            waiting += items_of(value)[1]
-    return values
+def is_nan(value: float) -> bool:
+    number = plain(value)
+    return bool(number != number)
+
+
+def values_in(call: Call) -> list[Any]:
+    """All that is passed, also inside of something else: what of it is one object decides where code asks for it."""
+    noting = _Noting(call.args, call.kwargs, counts=call.counts)
+    return noting.values
 
 
 def firsts(values: Sequence[object]) -> list[int]:

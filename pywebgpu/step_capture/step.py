@@ -43,8 +43,8 @@ class Step:
     number_indices: where in the host program the numbers of the Program are.
     known: what the signature tells apart by identity, so that it has to stay.
     modes: attributes of modules that it tells whether they train, and what they are told at last.
-    identities: which plain values that are passed are the same object, also as something that its code sees, where that
-    code asks for it. plain: what it sees, by id. by_numbers: it reads such numbers as one.
+    identities: which values that are passed are the same object, also as something that its code sees, where that code
+    asks for it. by_numbers: it reads such numbers as one.
     returns_one: what it returns is one value, no container of some.
     aliases: the containers among the arguments, by id and number, that its code also sees in another way.
     twins: for each tensor that is passed, its id if its code also sees it in another way, else 0.
@@ -75,7 +75,6 @@ class Step:
     passed_gradients: list[tuple[int, OwnReference | Given, bool]]
     outline: Any
     identities: Any
-    plain: dict[int, Any] | None
     by_numbers: bool
     modes: list[tuple[dict[str, Any], bool]]
     returns_one: bool
@@ -99,7 +98,6 @@ def made(captured: CapturedCall, current: list[Call], free: frozenset[int], *, d
     assert captured.given_gradients is not None
     number_indices = _number_indices(captured)
     by_numbers = _shares_numbers(captured.call, free)
-    plain = captured.around.plain() if captured.around.by_identity else None
     gradients = _new_gradients(captured, dry=dry)
     current[0] = NOTHING  # A step keeps none of its arguments.
     return Step(
@@ -126,8 +124,7 @@ def made(captured: CapturedCall, current: list[Call], free: frozenset[int], *, d
         twins=_twins(captured.call, captured.around),
         passed_gradients=_passed_gradients(captured.call, capture),
         outline=captured.call.outline(),
-        identities=_identities(captured.call, plain, by_numbers=by_numbers),
-        plain=plain,
+        identities=_identities(captured.call, captured.around, by_numbers=by_numbers),
         by_numbers=by_numbers,
         modes=[(home, home["training"]) for home in capture.modes.values()],
         returns_one=not signature.is_copied(captured.result_template),
@@ -202,9 +199,9 @@ def _is_gradient(call: Call, number: int, leaf: OwnReference | Given) -> bool:
     return tensor is not None and tensor._grad is call.tensors[number]
 
 
-def _identities(call: Call, known: dict[int, Any] | None, *, by_numbers: bool) -> object:
-    if known is not None:
-        values = signature.plain_in(call)
+def _identities(call: Call, around: Surroundings, *, by_numbers: bool) -> object:
+    if around.by_identity:
+        values, known = signature.values_in(call), around.values()
         return signature.firsts(values), [id(value) if id(value) in known else 0 for value in values]
     return signature.firsts(call.numbers) if by_numbers else None
 
@@ -254,10 +251,8 @@ def unfit(step: Step, call: Call) -> str | None:
         return "an argument is, or no longer is, the gradient of a tensor"
     if call.containers and _aliases(call, step.now.surroundings) != step.aliases:
         return "an argument is, or no longer is, a container that it also knows in another way"
-    if step.identities is not None:
-        now = _identities(call, step.plain, by_numbers=step.by_numbers)
-        if now != step.identities:
-            return "equal values are, or no longer are, the same object"
+    if _identities(call, step.now.surroundings, by_numbers=step.by_numbers) != step.identities:
+        return "equal values are, or no longer are, the same object"
     if not step.given_gradients.are_apart(step.state):
         return "a gradient shares its memory with another tensor"
     return None

@@ -159,6 +159,7 @@ class Surroundings:
     kept: list[Place] = field(default_factory=list)
     n_looks: int = 0
     _fast: Callable[[], bool] | None = None
+    _values: set[int] | None = None
 
     def changed(self) -> str | None:
         """What is no longer as it was, or None."""
@@ -173,10 +174,11 @@ class Surroundings:
         self._fast = _comparison(self.entries)
         return None
 
-    def plain(self) -> dict[int, Any]:
-        """Plain values and arrays that code can see, by id."""
-        values = [value for entry in self.entries for value in entry.values]
-        return {id(value): value for value in values if is_value(value) or type(value).__module__ == "numpy"}
+    def values(self) -> set[int]:
+        """The ids of what code can see, which entries hold."""
+        if self._values is None:
+            self._values = {id(value) for entry in self.entries for value in entry.values}
+        return self._values
 
     def counted(self) -> list[Place] | None:
         """Where numbers changed, if nothing else did."""
