@@ -156,6 +156,7 @@ class Blind:
     tensors: frozenset[int] = frozenset()
     library: frozenset[Any] = frozenset()
     n_looks = 0
+    by_identity = False
     codes: dict[Any, Any] = {}  # noqa: RUF012
     library_codes: dict[Any, Any] = {}  # noqa: RUF012
 
