@@ -19,7 +19,7 @@ from pywebgpu.amp.lists import Rule
 from pywebgpu.composites import arithmetic
 from pywebgpu.dtypes import DType
 from pywebgpu.ir.graph import Node, thread_state, used
-from pywebgpu.step_capture.capture import share
+from pywebgpu.ir.observer import share
 from pywebgpu.tensor.base import TensorBase
 
 P = ParamSpec("P")

@@ -13,9 +13,9 @@ from typing import Any
 
 from pywebgpu import devices, dtypes
 from pywebgpu.autodiff import grad_mode
+from pywebgpu.ir import observer
 from pywebgpu.optim.optimizer import Optimizer
 from pywebgpu.optim.update_rule import UpdateRule
-from pywebgpu.step_capture import capture
 from pywebgpu.tensor import create, flat_parameters
 from pywebgpu.tensor.pointwise import where
 from pywebgpu.tensor.tensor import Tensor
@@ -222,7 +222,7 @@ class GradScaler:
 
     def _begin(self, device: devices.device) -> None:
         """As it was before the step that begins, for one that is captured."""
-        with capture.paused():
+        with observer.unobserved():
             self._scale = create.tensor(self._init_scale, dtype=dtypes.float32, device=device)
             self._growth_tracker = create.tensor(self._init_growth_tracker, dtype=dtypes.int32, device=device)
 

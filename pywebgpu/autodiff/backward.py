@@ -30,7 +30,6 @@ from pywebgpu.ir.graph import (
     used,
 )
 from pywebgpu.ops import movement, pointwise, reduction
-from pywebgpu.step_capture.capture import capture_state, ever
 from pywebgpu.support.shapes import Shape
 
 
@@ -125,8 +124,8 @@ def _history(roots: Sequence[Node], wanted: Set[Node], *, inside: bool) -> tuple
     """The nodes of a walk, inputs before users, and those at which it ends."""
     ends: Set[Node] = wanted if inside else frozenset()
     order = walk.history(roots, ends)
-    if ever.captured and capture_state.capture is not None and any(map(_is_from_outside, order)):
-        capture_state.capture.reason = "it goes backward through what was computed outside of it"
+    if used.observed and thread_state.observer is not None and any(map(_is_from_outside, order)):
+        thread_state.observer.refuse("it goes backward through what was computed outside of it")
     return walk.towards(order, wanted) if wanted and not inside else (order, ends)
 
 

@@ -25,7 +25,6 @@ from pywebgpu.ir.origin import BACKWARD, Origin, Span
 from pywebgpu.ops import pointwise
 from pywebgpu.runtime import executor
 from pywebgpu.runtime.storage import Storage
-from pywebgpu.step_capture.capture import capture_state
 from pywebgpu.tensor import show
 
 ENABLED = (
@@ -55,7 +54,7 @@ class Guard(origin.Watcher[Storage, Program, Device]):
 
     def set(self, *, anomaly: bool | None = None, check_nan: bool | None = None, nans: str | None = None) -> None:
         """Changes what is given. Raises CaptureError inside a compiled step, whose values nobody can see yet."""
-        if capture_state.capture is not None:
+        if thread_state.observer is not None:
             raise CaptureError("anomaly detection cannot change inside a compiled step; put it around the call")
         self.anomaly = self.anomaly if anomaly is None else anomaly
         self.check_nan = self.check_nan if check_nan is None else check_nan

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pywebgpu.autodiff import backward, composite_gradient, grad_mode
 from pywebgpu.ir import graph, walk
+from pywebgpu.ir.graph import thread_state
 from pywebgpu.ops import movement, pointwise, reduction
-from pywebgpu.step_capture.capture import capture_state
 from pywebgpu.support import lazy
 from pywebgpu.tensor import grad_fn, grad_fn_names, history
 from pywebgpu.tensor.base import TensorBase
@@ -56,10 +56,10 @@ class saved_tensors_hooks:
     def __enter__(self) -> None:
         if _local.refused:
             raise RuntimeError(_local.refused[-1])
-        if "reverse" in graph.thread_state.transforms:
+        if "reverse" in thread_state.transforms:
             raise RuntimeError(NO_HOOKS)
-        if capture_state.capture is not None:
-            capture_state.capture.reason = "it has hooks for saved tensors, which Python calls each time"
+        if thread_state.observer is not None:
+            thread_state.observer.refuse("it has hooks for saved tensors, which Python calls each time")
         graph.used.packing = _packed
         _local.hooks.append((self.pack_hook, self.unpack_hook))
         graph.thread_state.n_ordinary += 1

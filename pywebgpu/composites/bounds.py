@@ -15,9 +15,8 @@ from pywebgpu.composites.wide import COMPARISONS
 from pywebgpu.dtypes import Kind
 from pywebgpu.errors import REFUSALS, UNFIT, RangeError
 from pywebgpu.ir import walk
-from pywebgpu.ir.graph import DATA, HOST, OUTPUT, WHICH, Movement, Node, Spec
+from pywebgpu.ir.graph import DATA, HOST, OUTPUT, WHICH, Movement, Node, Spec, thread_state
 from pywebgpu.ops import clamping, contraction, extremes, indexing, movement, pointwise, products, reduction
-from pywebgpu.step_capture.capture import capture_state
 from pywebgpu.support.numbers import HELD, WORD
 
 # What to say of checked row numbers. Beside the graph, as graphs that differ by a text alone are one Program.
@@ -112,7 +111,7 @@ def known_range(node: Node, depth: int = DEPTH) -> Range | None:
         return None if isinstance(node.buffer, float) else Range(node.buffer, node.buffer, True)
     if node.op is DATA:
         low = node.attrs.get("low")
-        is_known = low is not None and (capture_state.capture is None or capture_state.capture.keeps_range(node))
+        is_known = low is not None and (thread_state.observer is None or thread_state.observer.keeps_range(node))
         return Range(node.attrs["low"], node.attrs["high"], True) if is_known else None
     if depth == 0 or node.buffer is not None or node.spec.dtype.kind is Kind.FLOAT or 0 in node.spec.shape:
         return None

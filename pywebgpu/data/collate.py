@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, 
 from typing import Any
 
 from pywebgpu import dtypes, errors
-from pywebgpu.step_capture.capture import share
+from pywebgpu.ir.observer import share
 from pywebgpu.tensor import create, dispatch, functions, tensor
 
 FunctionMap = dict[Any, Callable[..., Any]]

@@ -14,10 +14,10 @@ from pywebgpu.distributions import constraints
 from pywebgpu.distributions.constraints import Constraint
 from pywebgpu.distributions.utils import broadcast_all, lazy_property, sum_rightmost
 from pywebgpu.errors import REFUSALS, CannotWaitError
+from pywebgpu.ir.graph import thread_state
 from pywebgpu.runtime import state
 from pywebgpu.runtime.executor import StandInError
 from pywebgpu.step_capture import catching
-from pywebgpu.step_capture.capture import capture_state
 from pywebgpu.tensor.apply import apply
 
 if TYPE_CHECKING:
@@ -31,12 +31,12 @@ Sizes = Sequence[int]
 def _holds(results: Tensor) -> bool:
     """Whether a constraint holds everywhere, as far as values can be waited for. A compiled step checks as it runs,
     unless it may catch the error."""
-    capture = capture_state.capture
+    capture = thread_state.observer
     if capture is not None and catching.may_catch(sys._getframe(1)):
         capture.leave("it may catch what a distribution says of its parameters and values")
     elif capture is not None:
         if not state.default.local.queues[results._storage.device].stand_ins:
-            capture.checks.append(apply(_checked, results.all()))
+            capture.check(apply(_checked, results.all()))
         return True
     try:
         return bool(results.all())
@@ -128,10 +128,11 @@ class Distribution:
         return parameter
 
     def _validates(self) -> bool:
-        capture, default = capture_state.capture, Distribution._validate_args
+        capture, default = thread_state.observer, Distribution._validate_args
         if capture is not None and capture.meet(Distribution):
-            capture.always.append(
-                lambda: None if Distribution._validate_args is default else "distributions check other values"
+            capture.guard(
+                lambda: None if Distribution._validate_args is default else "distributions check other values",
+                always=True,
             )
         return self._validate_args is not False
 

@@ -47,7 +47,7 @@ def without_comments(source: str) -> str:
     for line, start, end in sorted(_annotations(nodes, lines), reverse=True):
         encoded = kept[line - 1].encode()  # Columns of a tree count bytes.
         kept[line - 1] = (encoded[:start] + encoded[end:]).decode()
-    for node in nodes:
+    for node in reversed(nodes):  # What is inside before what is around it, which may go whole.
         if _is_for_checkers(node):
             kept[_first_line(node) - 1 : node.end_lineno] = ["\n"] * ((node.end_lineno or 0) - _first_line(node) + 1)
         elif isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):

@@ -21,7 +21,7 @@ from pywebgpu import devices, dtypes, errors
 from pywebgpu.io import pickled, strided
 from pywebgpu.io.pickled import StandIn
 from pywebgpu.io.pickled import TorchFileError as TorchFileError  # It is this format's, and told under this name.
-from pywebgpu.step_capture.capture import share
+from pywebgpu.ir.observer import share
 from pywebgpu.support import documents
 from pywebgpu.support.documents import EXACT, is_size
 from pywebgpu.tensor import tensor

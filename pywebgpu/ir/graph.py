@@ -24,6 +24,7 @@ from pywebgpu.support.shapes import Shape
 from pywebgpu.support.symbolic import Sym
 
 if TYPE_CHECKING:
+    from pywebgpu.ir.observer import Observer
     from pywebgpu.ir.origin import Origins
 
 Attrs = Mapping[str, Any]
@@ -55,6 +56,7 @@ class ThreadState(threading.local):
     """The modes of a thread: whether new nodes remember that a gradient may flow, whether tensors never will.
 
     origins: who is told where nodes come from (see origin.py), mostly None.
+    observer: who is notified of what the program does besides (see observer.py), mostly None.
     decomposing: what a Composite is made of is being recorded.
     wide: nodes of whole numbers that not every device can hold, and the numbers, until a tensor is made of them.
     autocast: for which devices amp/ casts what ops read, and how; empty where it does not.
@@ -67,6 +69,7 @@ class ThreadState(threading.local):
         self.grad, self.inference = True, False
         self.decomposing = False
         self.origins: Any = None
+        self.observer: Observer | None = None
         self.wide: list[tuple[Node, int]] = []
         self.autocast: tuple[Any, ...] = ()
         self.n_ordinary = 0
@@ -93,13 +96,14 @@ class Used:
 
     autocast: what calls a function of nodes with its operands cast, once autocast was imported.
     overrides: what asks classes and modes of a program's own, once there were any (see tensor/dispatch.py).
+    observed: a step was captured.
     packing: what hands the values that a new one saves to hooks for saved tensors, once there were any.
     """
 
-    __slots__ = ("autocast", "inference", "large", "origins", "overrides", "packing", "wide")
+    __slots__ = ("autocast", "inference", "large", "observed", "origins", "overrides", "packing", "wide")
 
     def __init__(self) -> None:
-        self.inference = self.large = self.origins = self.wide = False
+        self.inference = self.large = self.observed = self.origins = self.wide = False
         self.autocast: Callable[..., Any] | None = None
         self.packing: Callable[..., Node] | None = None
         self.overrides: Callable[..., Any] | None = None

@@ -11,12 +11,12 @@ from pywebgpu import devices, dtypes
 from pywebgpu.autodiff import grad_mode
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.ir.graph import thread_state, used
+from pywebgpu.ir.observer import changed, share
 from pywebgpu.nn.parameter import conversion
 from pywebgpu.nn.state import EXTRA, StateDict
 from pywebgpu.nn.state import _IncompatibleKeys as _IncompatibleKeys
 from pywebgpu.nn.tree import CALL_HOOKS, HOOKS, registering
 from pywebgpu.step_capture import function
-from pywebgpu.step_capture.capture import capture_state, share
 from pywebgpu.tensor.grad_accumulator import RemovableHandle
 from pywebgpu.tensor.methods import later
 from pywebgpu.tensor.tensor import Tensor
@@ -47,7 +47,7 @@ class Module(StateDict):
     # Calls
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if capture_state.capture is None:
+        if thread_state.observer is None:
             if self._compiled_call_impl is not None:
                 return self._compiled_call_impl(*args, **kwargs)
             if not used.origins and not _are_hooked(self.__dict__):
@@ -55,8 +55,8 @@ class Module(StateDict):
         return self._call_impl(*args, **kwargs)
 
     def _call_impl(self, *args: Any, **kwargs: Any) -> object:
-        if capture_state.capture is not None:
-            capture_state.capture.modules[id(self)] = self
+        if thread_state.observer is not None:
+            thread_state.observer.calls(self)
         if _are_hooked(self.__dict__):
             return import_module("pywebgpu.nn.hooks").call(self, args, kwargs)
         return self._slow_forward(args, kwargs)
@@ -103,8 +103,8 @@ class Module(StateDict):
         """Sets training mode for this module and all below it: it changes dropout, batch norm and the like."""
         if not isinstance(mode, bool):
             raise ValueError("training mode is expected to be boolean")
-        if capture_state.capture is not None:
-            capture_state.capture.set_mode(self.__dict__, mode)
+        if thread_state.observer is not None:
+            thread_state.observer.set_mode(self.__dict__, mode)
         self.training = mode
         for module in self.children():
             module.train(mode)
@@ -159,7 +159,7 @@ class Module(StateDict):
             for name, buffer in self._buffers.items():
                 if buffer is not None:
                     self._buffers[name] = fn(buffer)
-        capture_state.changes += 1
+        changed()
         return self
 
     def to(self, *args: Any, **kwargs: Any) -> Self:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self, SupportsIndex
 
-from pywebgpu.step_capture.capture import share
+from pywebgpu.ir.observer import share
 from pywebgpu.support import lazy as _lazy
 from pywebgpu.tensor import create, dispatch
 from pywebgpu.tensor.tensor import Tensor

@@ -9,8 +9,8 @@ from collections.abc import Callable, Container, Iterable, Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from pywebgpu.ir.observer import changed, share
 from pywebgpu.nn.parameter import Buffer, Parameter
-from pywebgpu.step_capture.capture import capture_state, share
 from pywebgpu.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class ModuleTree:
     # Attributes
 
     def __setattr__(self, name: str, value: object) -> None:
-        capture_state.changes += 1
+        changed()
         if "_parameters" not in self.__dict__:
             if isinstance(value, Parameter | ModuleTree | Buffer):
                 raise AttributeError(f"cannot assign {name!r} before Module.__init__() call")
@@ -141,7 +141,7 @@ class ModuleTree:
         return list(self.__dict__.get(name, {}).values())
 
     def __delattr__(self, name: str) -> None:
-        capture_state.changes += 1
+        changed()
         for held in (self._parameters, self._buffers, self._modules):
             if name in held:
                 del held[name]
@@ -177,7 +177,7 @@ class ModuleTree:
                 f"express {name!r} as a function of another Tensor, compute the value in the forward() method."
             )
         self._parameters[name] = _registered("parameter", self, name, param)
-        capture_state.changes += 1
+        changed()
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Adds a tensor that is state, but not trained. persistent: whether the state dict holds it.
@@ -190,7 +190,7 @@ class ModuleTree:
                 f"cannot assign {type(tensor).__name__!r} object to buffer {name!r} (torch Tensor or None required)"
             )
         self._buffers[name] = _registered("buffer", self, name, tensor)
-        capture_state.changes += 1
+        changed()
         if persistent:
             self._non_persistent_buffers_set.discard(name)
         else:

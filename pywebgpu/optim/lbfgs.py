@@ -6,8 +6,8 @@ from typing import Any
 
 from pywebgpu.autodiff import grad_mode
 from pywebgpu.composites import quasi_newton
+from pywebgpu.ir import observer
 from pywebgpu.optim import optimizer, update_rule
-from pywebgpu.step_capture import capture
 from pywebgpu.tensor import functions, tensor
 from pywebgpu.tensor.apply import apply
 
@@ -45,7 +45,7 @@ class LBFGS(optimizer.Optimizer):
             raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
 
     def step(self, closure: optimizer.Closure) -> optimizer.Loss:  # type: ignore[override]
-        capture.leave("LBFGS.step reads losses and gradients")
+        observer.leave("LBFGS.step reads losses and gradients")
         group = self.param_groups[0]
         state = self.state[group["params"][0]]
         with grad_mode.no_grad():

@@ -10,10 +10,12 @@ from itertools import repeat
 from operator import is_
 from typing import TYPE_CHECKING, Any, Self
 
-from pywebgpu.step_capture.capture import Capture, capture_state, changed
+from pywebgpu.ir.graph import thread_state
+from pywebgpu.ir.observer import changed
 from pywebgpu.step_capture.free_number import FREE, FreeFloat, plain
 
 if TYPE_CHECKING:
+    from pywebgpu.ir.observer import Observer
     from pywebgpu.optim.optimizer import Optimizer
     from pywebgpu.tensor.tensor import Tensor
 
@@ -32,10 +34,10 @@ class Options(dict[str, Any]):
         return super().__iter__()
 
     def items(self) -> Any:
-        return super().items() if capture_state.capture is None else ItemsView(self)
+        return super().items() if thread_state.observer is None else ItemsView(self)
 
     def values(self) -> Any:
-        return super().values() if capture_state.capture is None else ValuesView(self)
+        return super().values() if thread_state.observer is None else ValuesView(self)
 
     def copy(self) -> dict[str, Any]:
         return dict(self)
@@ -72,7 +74,7 @@ class Options(dict[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         value = super().__getitem__(name)
-        return value if capture_state.capture is None else self._read(capture_state.capture, name, value)
+        return value if thread_state.observer is None else self._read(thread_state.observer, name, value)
 
     def get(self, name: str, default: object = None) -> Any:
         return self[name] if name in self else default  # noqa: SIM401 - it would call itself
@@ -83,7 +85,7 @@ class Options(dict[str, Any]):
         return self[name]
 
     def __setitem__(self, name: str, value: object) -> None:
-        capture = capture_state.capture
+        capture = thread_state.observer
         if capture is not None:
             capture.save_dict(self)
             self._note_change(capture, name, value)
@@ -100,16 +102,16 @@ class Options(dict[str, Any]):
         super().__setitem__(name, plain(value))
 
     def _note_removal(self) -> None:
-        capture_state.changes += 1
-        if capture_state.capture is not None:
-            capture_state.capture.reason = "it takes an option or a state out of an optimizer"
+        changed()
+        if thread_state.observer is not None:
+            thread_state.observer.refuse("it takes an option or a state out of an optimizer")
 
-    def _note_change(self, capture: Capture, name: str, value: object) -> None:
+    def _note_change(self, capture: Observer, name: str, value: object) -> None:
         """What a step does not read anew it may not change either: the next run begins with another value."""
         known = dict.get(self, name, value)
         is_read_anew = type(known) in self.KINDS and (type(value) in FREE or type(value) in self.KINDS)
         if not (is_read_anew or self._are_read_anew(name, value)) and not _is_as(known, value):
-            capture.reason = f"it changes the {name} of an optimizer, which is no number that is read anew"
+            capture.refuse(f"it changes the {name} of an optimizer, which is no number that is read anew")
 
     def _are_read_anew(self, name: str, value: object) -> bool:
         """Whether it is a tuple of floats, and was one."""
@@ -125,7 +127,7 @@ class Options(dict[str, Any]):
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (dict(self),)
 
-    def _read(self, capture: Capture, name: str, value: object) -> Any:
+    def _read(self, capture: Observer, name: str, value: object) -> Any:
         find, handed = super().__getitem__, _is_asked_by_program()
         if type(value) in self.KINDS:
             return capture.read(name, partial(find, name), self, handed=handed)
@@ -166,19 +168,19 @@ class States(defaultdict[Any, Any]):
         super().__init__(Counts, items or {})
 
     def __setitem__(self, parameter: Tensor, state: dict[str, Any]) -> None:
-        capture_state.changes += 1
+        changed()
         super().__setitem__(parameter, state)
 
     def __delitem__(self, parameter: Tensor) -> None:
-        capture_state.changes += 1
+        changed()
         super().__delitem__(parameter)
 
     def clear(self) -> None:
-        capture_state.changes += 1
+        changed()
         super().clear()
 
     def pop(self, *args: Any) -> Any:
-        capture_state.changes += 1
+        changed()
         return super().pop(*args)
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -187,18 +189,18 @@ class States(defaultdict[Any, Any]):
 
 def watch(optimizer: Optimizer) -> None:
     """The captured step is for the groups, the parameters, the flags and the hooks that the optimizer has now."""
-    capture = capture_state.capture
+    capture = thread_state.observer
     if capture is not None and capture.meet(optimizer):
-        capture.always.append(_groups_guard(optimizer))
+        capture.guard(_groups_guard(optimizer), always=True)
 
 
 def watch_states(optimizer: Optimizer) -> None:
     """The captured step is for states with the names, the tensors and what else is no number that they have now."""
-    capture = capture_state.capture
+    capture = thread_state.observer
     if capture is not None and not isinstance(optimizer.state, States):
-        capture.reason = "the optimizer keeps its state in a dict of the program's own, which no replay would write"
+        capture.refuse("the optimizer keeps its state in a dict of the program's own, which no replay would write")
     if capture is not None and capture.meet(optimizer.state):
-        capture.guards.append(_states_guard(optimizer))
+        capture.guard(_states_guard(optimizer))
 
 
 def _groups_guard(optimizer: Optimizer) -> Guard:
@@ -247,7 +249,7 @@ def _states_guard(optimizer: Optimizer) -> Guard:
 
 def keep_alike(states: list[dict[str, Any]]) -> None:
     """The captured step updates parameters together, by the numbers of the first: all have to have these."""
-    capture = capture_state.capture
+    capture = thread_state.observer
     if capture is None:
         return
     names = [name for name, value in dict.items(states[0]) if type(value) in Counts.KINDS]
@@ -262,20 +264,20 @@ def keep_alike(states: list[dict[str, Any]]) -> None:
     def end() -> None:
         """Where the step itself parts them, no change from outside tells that they may differ."""
         is_kept = all(are_of_one(states, name) for name in names)  # The capture goes on until all ends were called.
-        (capture.guards if is_kept else capture.always).append(guard)
+        capture.guard(guard, always=not is_kept)
 
-    capture.endings.append(end)
+    capture.at_end(end)
 
 
 def written(state: dict[str, Any], name: str) -> object:
     """The number that the step which is being captured wrote there last, if it did: others may only be equal now."""
-    capture = capture_state.capture
+    capture = thread_state.observer
     return None if capture is None else capture.written(state, name)
 
 
 def are_of_one(states: list[dict[str, Any]], name: str) -> bool:
     """Whether the step wrote one and the same number into all of the states, or none into any."""
-    capture = capture_state.capture
+    capture = thread_state.observer
     return capture is None or len({id(capture.written(state, name)) for state in states}) == 1
 
 

@@ -13,9 +13,9 @@ from typing import Any
 from pywebgpu import dtypes
 from pywebgpu.autodiff import grad_mode
 from pywebgpu.ir.graph import thread_state
+from pywebgpu.ir.observer import changed, share
 from pywebgpu.optim import grouping, numbers
 from pywebgpu.runtime import executor
-from pywebgpu.step_capture.capture import capture_state, share
 from pywebgpu.tensor import create, grad_accumulator, methods, tensor
 
 Rate = float | tensor.Tensor
@@ -105,7 +105,7 @@ class Optimizer:
         for group in self.param_groups:
             for parameter in group["params"]:
                 if set_to_none:
-                    if parameter._grad is not None or capture_state.capture is not None:
+                    if parameter._grad is not None or thread_state.observer is not None:
                         parameter.grad = None
                     continue
                 if parameter.grad is None:
@@ -138,7 +138,7 @@ class Optimizer:
             if any(id(parameter) in known for parameter in group["params"]):
                 raise ValueError("some parameters appear in more than one parameter group")
         self.param_groups.append(self._group(param_group))
-        capture_state.changes += 1
+        changed()
 
     def state_dict(self) -> dict[str, Any]:
         """{"state": {index: state}, "param_groups": [options and indices]}, as torch's. Tensors are not copied.
@@ -226,7 +226,7 @@ class Optimizer:
         self.param_groups = [self._group(group) for group in self.param_groups]
         kept = {key: numbers.Counts(value) if type(value) is dict else value for key, value in self.state.items()}
         self.state = numbers.States(kept)
-        capture_state.changes += 1
+        changed()
         if "_hooks" not in self.__dict__:
             self._make_hooks()
 

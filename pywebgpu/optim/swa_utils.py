@@ -7,9 +7,9 @@ from typing import Any
 
 from pywebgpu import dtypes
 from pywebgpu.autodiff import grad_mode
+from pywebgpu.ir import observer
 from pywebgpu.nn import channel_norm, module
 from pywebgpu.optim.lr_scheduler.cyclic import SWALR as SWALR
-from pywebgpu.step_capture import capture
 from pywebgpu.tensor import create, flat_parameters, tensor
 from pywebgpu.tensor.factory_options import DeviceLike
 
@@ -86,7 +86,7 @@ class AveragedModel(module.Module):
     @grad_mode.no_grad()
     def update_parameters(self, model: module.Module) -> None:
         """Takes the parameters of a model into the average; the first time they are the average."""
-        capture.leave("AveragedModel.update_parameters reads how many models it was shown")
+        observer.leave("AveragedModel.update_parameters reads how many models it was shown")
         ours, theirs = ([value.detach() for value in _tensors(of, self.use_buffers)] for of in (self.module, model))
         if int(self.n_averaged) == 0:
             for own, other in zip(ours, theirs, strict=True):

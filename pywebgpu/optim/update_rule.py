@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from pywebgpu import dtypes
 from pywebgpu.autodiff import grad_mode
+from pywebgpu.ir import observer
 from pywebgpu.optim import grouping, numbers, optimizer
-from pywebgpu.step_capture import capture
 from pywebgpu.support import interrupts
 from pywebgpu.tensor import create, flat_parameters, from_data, tensor
 
@@ -186,7 +186,7 @@ class UpdateRule(optimizer.Optimizer):
             users = sum(dict.get(state, name) is count for state in self.state.values())
             if isinstance(count, tensor.Tensor) and users == len(params):
                 continue
-            with capture.paused():
+            with observer.unobserved():
                 counter = create.tensor(float(count), dtype=dtypes.float32, device=params[0].device)  # type: ignore[arg-type]
                 for state in states:
                     state[name] = counter
@@ -198,7 +198,7 @@ class UpdateRule(optimizer.Optimizer):
 
     def _begin(self, params: list[tensor.Tensor], states: list[optimizer.State], group: optimizer.Group) -> None:
         """Gives the parameters the state before their first step: it was there before a step that is captured."""
-        with capture.paused():
+        with observer.unobserved():
             together = len(params) > 1
             if params[0].is_complex():
                 pairs = self._start(as_pairs(params[0].detach()), group)

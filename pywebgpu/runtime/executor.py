@@ -19,13 +19,13 @@ from pywebgpu.composites import bounds
 from pywebgpu.devices.base import Buffer, Device
 from pywebgpu.errors import CaptureError, DeviceLostError, RangeError
 from pywebgpu.ir import graph, key, walk
-from pywebgpu.ir.graph import Node
+from pywebgpu.ir.graph import Node, thread_state
+from pywebgpu.ir.observer import changed
 from pywebgpu.ops import indexing, movement, pointwise
 from pywebgpu.runtime import program_cache, state
 from pywebgpu.runtime.state import Queue
 from pywebgpu.runtime.storage import Storage
 from pywebgpu.settings import settings
-from pywebgpu.step_capture.capture import capture_state
 from pywebgpu.step_capture.free_number import plain
 from pywebgpu.support import interrupts
 
@@ -57,7 +57,7 @@ def submit(device: Device, *, everyone: bool = False) -> None:
     A value that cannot be computed tells who reads it; a lost device tells everybody.
     everyone: also what other threads recorded and did not submit.
     """
-    if capture_state.capture is None and (
+    if thread_state.observer is None and (
         everyone or state.default.local.queues[device].storages or graph.used.origins
     ):
         with graph.thread_state.span("run", device.name):
@@ -96,7 +96,7 @@ def forget(device: Device) -> None:
             for storage in _queued(queue):
                 storage.leave_queue()
             queue.recorded = 0
-    capture_state.changes += 1  # Captured steps look whether they can still run.
+    changed()  # Captured steps look whether they can still run.
 
 
 def _locks() -> list[Any]:
@@ -383,13 +383,15 @@ def _bytes(device: Device, node: Node) -> int:
 
 def force(storage: Storage) -> Node:
     """The node of a storage's value, which then has its buffer. Raises what the value raised, at each call."""
-    capture, node, device = capture_state.capture, storage.node, storage.device
-    if capture is not None and not (node.buffer is not None and any(ref() is storage for ref in capture.storages)):
-        capture.failed = CaptureError(
-            "a value is read on the host while a compiled step is captured: the step runs as one Program, whose values "
-            "are there when it is over. Return the tensor, or register it with pywebgpu.capture(name, tensor)"
+    capture, node, device = thread_state.observer, storage.node, storage.device
+    if capture is not None and not (node.buffer is not None and capture.have_created([storage])):
+        capture.fail(
+            CaptureError(
+                "a value is read on the host while a compiled step is captured: the step runs as one Program, whose "
+                "values are there when it is over. Return the tensor, or register it with pywebgpu.capture(name, "
+                "tensor)"
+            )
         )
-        raise capture.failed
     if node.buffer is None:
         stand_ins = state.default.local.queues[device].stand_ins
         if stand_ins and node in reached([node], stand_ins):

@@ -13,11 +13,11 @@ from typing import Any
 from pywebgpu import dtypes
 from pywebgpu.devices.base import Buffer, Device
 from pywebgpu.ir import graph, walk
-from pywebgpu.ir.graph import Node
+from pywebgpu.ir.graph import Node, thread_state, used
+from pywebgpu.ir.observer import changed
 from pywebgpu.ops import packing, pointwise
 from pywebgpu.runtime import state
 from pywebgpu.runtime.state import Queue
-from pywebgpu.step_capture.capture import capture_state, changed, ever
 
 # Parts that a compiled step wrote to alone, once, and those of which it did so again: they are to be no parts.
 left: weakref.WeakSet[Storage] = weakref.WeakSet()
@@ -57,8 +57,8 @@ class Storage:
         self._version = self.counted = 0
         self.home: Buffer | None = None
         self.whole = self.elements = None
-        if ever.captured and capture_state.capture is not None:
-            capture_state.capture.storages.append(weakref.ref(self))
+        if used.observed and thread_state.observer is not None:
+            thread_state.observer.created(self)
         if graph.used.origins and graph.thread_state.origins is not None:
             graph.thread_state.origins.made(self)
         if node.buffer is None:
@@ -133,12 +133,12 @@ class Storage:
     def write(self, node: Node) -> None:
         """Makes `node` the value. Saved copies of the old value are stale from now on."""
         if self.whole is not None:
-            if ever.captured and capture_state.capture is not None:
-                capture_state.capture.moved.append(weakref.ref(self))
+            if used.observed and thread_state.observer is not None:
+                thread_state.observer.moves(self)
                 (apart if self in left else left).add(self)
             self.leave(self.node)
-        if ever.captured and capture_state.capture is not None:
-            capture_state.capture.begun.setdefault(id(self), (self, self._node))
+        if used.observed and thread_state.observer is not None:
+            thread_state.observer.overwrites(self, self._node)
             if node.buffer is not None:  # Another value's memory: each run of the step copies what is there then.
                 node = pointwise.copy(node)
         if node.requires is not self._node.requires:
@@ -197,8 +197,8 @@ class Storage:
 
     def move_into(self, base: Storage, location: graph.Attrs) -> None:
         """From now on the value, which stays what it is, is kept as a piece of the value of `base`."""
-        if ever.captured and capture_state.capture is not None:
-            capture_state.capture.moved.append(weakref.ref(self))
+        if used.observed and thread_state.observer is not None:
+            thread_state.observer.moves(self)
         changed()
         self.leave_queue()
         with state.default.lock:

@@ -6,8 +6,8 @@ from math import sqrt
 from typing import TYPE_CHECKING
 
 from pywebgpu import fft
+from pywebgpu.ir.graph import thread_state
 from pywebgpu.nn import functional
-from pywebgpu.step_capture.capture import capture_state
 from pywebgpu.tensor import complex_numbers, create
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def _check_frames(input: Tensor, n_fft: int, onesided: bool | None, *, return_co
 def _envelope(windows: Tensor, hop: int, start: int, length: int) -> Tensor:
     """The sum of the squares of all windows over each sample. Raises RuntimeError where one is in no window."""
     envelope = _added(windows.square(), hop).narrow(1, start, length)
-    if capture_state.capture is None:
+    if thread_state.observer is None:
         least = envelope.abs().min().item()
         if not least > LEAST:
             raise RuntimeError(f"istft: window overlap add min: {least}: a part of the signal is in no window")

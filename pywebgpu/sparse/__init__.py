@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any, Self
 from pywebgpu import devices, dtypes
 from pywebgpu.dtypes import Kind
 from pywebgpu.errors import ShapeError
-from pywebgpu.ir.graph import used
+from pywebgpu.ir.graph import thread_state, used
 from pywebgpu.ops import pointwise
 from pywebgpu.sparse import invariants
 from pywebgpu.sparse.invariants import check_sparse_tensor_invariants as check_sparse_tensor_invariants
-from pywebgpu.step_capture.capture import capture_state
 from pywebgpu.support import closed_types, lazy
 from pywebgpu.tensor import create, dispatch, functions, show
 from pywebgpu.tensor.base import TensorBase
@@ -426,7 +425,7 @@ def of_rows(grad: RowsNode, device: Device) -> SparseTensor:
     indices, values = [], []
     for rows, held, padding in grad.parts:
         positions, value = Tensor._new(pointwise.copy(rows), device).long(), Tensor._new(held, device)
-        if padding is not None and capture_state.capture is None:  # Else they are there, as zeros.
+        if padding is not None and thread_state.observer is None:  # Else they are there, as zeros.
             kept = positions.ne(padding)
             positions, value = positions[kept], value[kept]
         indices.append(positions)

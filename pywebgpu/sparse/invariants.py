@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pywebgpu import dtypes
-from pywebgpu.step_capture.capture import share
+from pywebgpu.ir.observer import share
 
 if TYPE_CHECKING:
     from pywebgpu.sparse.compressed import Kind

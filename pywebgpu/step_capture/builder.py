@@ -20,14 +20,15 @@ from pywebgpu.autodiff import grad_mode
 from pywebgpu.devices.base import Buffer, Device
 from pywebgpu.errors import PACKAGE, CaptureError
 from pywebgpu.ir import walk
-from pywebgpu.ir.graph import Node
+from pywebgpu.ir.graph import Node, thread_state
+from pywebgpu.ir.observer import shared
 from pywebgpu.ops import indexing, movement
 from pywebgpu.runtime import executor
 from pywebgpu.runtime.executor import Run
 from pywebgpu.runtime.storage import Storage, whole_of
 from pywebgpu.step_capture import garbage, gradients, guards, kinds, names, signature, surroundings, survey
 from pywebgpu.step_capture.bindings import Fresh, Given, GivenContainer, GradientOf, Made, Replays, Source, Taker
-from pywebgpu.step_capture.capture import Capture, capture_state, shared
+from pywebgpu.step_capture.capture import Capture
 from pywebgpu.step_capture.captured_call import CapturedCall
 from pywebgpu.step_capture.free_number import FREE, NotFreeError, plain
 from pywebgpu.step_capture.gradients import GivenGradients
@@ -84,7 +85,7 @@ class Builder:
         self._roles: dict[int, GradientOf] = {}  # by id: their storages
 
     def _is_paused(self) -> bool:
-        return capture_state.capture is not self.capture
+        return thread_state.observer is not self.capture
 
     def _is_told(self) -> None:
         self.told = self.capture.is_guarded = True

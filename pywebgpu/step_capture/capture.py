@@ -4,43 +4,25 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import itertools
-import threading
 import weakref
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from pywebgpu.errors import CaptureError
+from pywebgpu.ir.graph import thread_state, used
+from pywebgpu.ir.observer import unobserved
 from pywebgpu.step_capture import free_number
 from pywebgpu.step_capture.free_number import FREE, FreeNumber, fixed, plain
 from pywebgpu.step_capture.host_program import BITS, MOST, Bound, Builder, HostProgram, is_same
 
 N = TypeVar("N")
-Save = Callable[[], Callable[[], None]]  # notes how something is, and returns what puts it back
 Seen = tuple[Any, Any, Any]  # weak references to a tensor and to its storage, and its traits
 
 if TYPE_CHECKING:
+    from pywebgpu.ir.observer import ALeaf, ANode, ATensor, Check, Save
     from pywebgpu.step_capture.free_number import Number
-
-    class _Node(Protocol):
-        """A value of the graph, as far as a capture looks at it."""
-
-        attrs: Mapping[str, Any]
-
-    class _Storage(Protocol):
-        def claim(self) -> None: ...
-
-    class _Tensor(Protocol):
-        """What is read or written: its memory, and what else of it decides what a step is."""
-
-        @property
-        def _storage(self) -> _Storage: ...
-        def _traits(self) -> object: ...
-
-    class _Leaf(Protocol):
-        _grad: Any
 
 
 @dataclass(slots=True, eq=False)
@@ -112,15 +94,15 @@ class Capture:
         self.tensors: dict[int, Seen] = {}  # by id: those that were read or written
         self.starts: dict[int, list[Any]] = {}  # by id of a storage: where the arguments that show it start
         self.guards: list[Callable[[], str | None]] = []  # what else has to hold: None, or why it does not
-        self.always: list[Callable[[], str | None]] = []  # guards of what `capture_state.changes` does not count
+        self.always: list[Callable[[], str | None]] = []  # guards of what `changes` does not count
         self.uploads: dict[int, tuple[Any, bytes]] = {}  # by id: buffers that were filled by the host, and a digest
         self.reason = ""  # why the step cannot run again
 
     @contextmanager
     def active(self) -> Iterator[None]:
         """Whatever this thread does inside belongs to the capture, which is over then."""
-        ever.captured = True
-        capture_state.capture = self
+        used.observed = True
+        thread_state.observer = self
         try:
             yield
         finally:
@@ -132,7 +114,7 @@ class Capture:
             for ending in self.endings:
                 ending()
         finally:
-            capture_state.capture, self.is_open = None, False
+            thread_state.observer, self.is_open = None, False
             self.has_named = _is_not_named
 
     def leave(self, reason: str) -> None:
@@ -147,7 +129,7 @@ class Capture:
 
     def is_current(self) -> bool:
         """Whether what happens here and now belongs to the capture."""
-        return capture_state.capture is self
+        return thread_state.observer is self
 
     # Numbers
 
@@ -202,7 +184,7 @@ class Capture:
             self._program.act(len(self.acts))
         self._current.clear()
         self.acts.append((name, action))
-        with paused():
+        with unobserved():
             action()
 
     def apply(self, op: str, rule: Callable[..., N], *numbers: Any) -> N:
@@ -273,6 +255,52 @@ class Capture:
 
     # What is touched
 
+    def refuse(self, reason: str) -> None:
+        """The step cannot run again."""
+        self.reason = reason
+
+    def fail(self, error: CaptureError) -> NoReturn:
+        """Ends the call, though the program may catch it."""
+        self.failed = error
+        raise error
+
+    def created(self, storage: object) -> None:
+        """The step makes a storage."""
+        self.storages.append(weakref.ref(storage))
+
+    def have_created(self, storages: Sequence[object]) -> bool:
+        """Whether the step made all of them."""
+        known = {id(storage) for ref in self.storages if (storage := ref()) is not None}
+        return all(id(storage) in known for storage in storages)
+
+    def overwrites(self, storage: object, node: object) -> None:
+        """A storage gets another value than `node`."""
+        self.begun.setdefault(id(storage), (storage, node))
+
+    def moves(self, storage: object) -> None:
+        """A storage was taken in by another one, or left it."""
+        self.moved.append(weakref.ref(storage))
+
+    def calls(self, module: object) -> None:
+        """A module is called."""
+        self.modules[id(module)] = module
+
+    def tap(self, name: str, tensor: object) -> None:
+        """The program asks for a value that it does not return."""
+        self.taps[name] = tensor
+
+    def guard(self, check: Check, *, always: bool = False) -> None:
+        """What has to hold in each run."""
+        (self.always if always else self.guards).append(check)
+
+    def check(self, tensor: object) -> None:
+        """Computing the tensor raises where something does not hold."""
+        self.checks.append(tensor)
+
+    def at_end(self, action: Callable[[], None]) -> None:
+        """Called when the call is over."""
+        self.endings.append(action)
+
     def meet(self, thing: object) -> bool:
         """Whether the capture meets an object for the first time."""
         if id(thing) in self.known:
@@ -287,7 +315,7 @@ class Capture:
         elif home["training"] is not mode and id(home) not in self.modes:
             self.reason = self.reason or "it tells a module whether it trains, after that may have counted"
 
-    def note_gradient(self, leaf: _Leaf, *, read: bool) -> None:
+    def note_gradient(self, leaf: ALeaf, *, read: bool) -> None:
         """A leaf's gradient is read or set: what was there first decides what the step did."""
         known = self.grads.get(id(leaf))
         if known is None or known[0]() is not leaf:
@@ -306,7 +334,7 @@ class Capture:
             identity: (ref, grad if read else None, read) for identity, (ref, grad, read) in self.grads.items()
         }
 
-    def see(self, tensor: _Tensor) -> None:
+    def see(self, tensor: ATensor) -> None:
         """A tensor is read or written: what it is now decides what the step is."""
         known = self.tensors.get(id(tensor))
         if known is None or known[0]() is not tensor:  # One that is gone leaves its id to another.
@@ -322,7 +350,7 @@ class Capture:
         for start in self.starts.pop(id(storage), ()):
             fixed(start)
 
-    def keeps_range(self, leaf: _Node) -> bool:
+    def keeps_range(self, leaf: ANode) -> bool:
         """Whether whole numbers from outside are in each run where they are now: not those that are passed."""
         held = getattr(leaf, "storage", None)
         storage = held() if held is not None else None
@@ -369,12 +397,6 @@ class Capture:
         return restore
 
 
-def leave(reason: str) -> None:
-    """Called by what waits for values: no step can be made of a call that does."""
-    if capture_state.capture is not None:
-        capture_state.capture.leave(reason)
-
-
 def _is_not_named(name: str) -> bool:
     return False
 
@@ -382,63 +404,3 @@ def _is_not_named(name: str) -> bool:
 def _restore(home: MutableMapping[str, Any], was: dict[str, Any]) -> None:
     home.clear()
     home.update(was)
-
-
-class CaptureState(threading.local):
-    """The capture that goes on in this thread, if one does."""
-
-    capture: Capture | None = None
-
-    @property
-    def changes(self) -> int:
-        """Of what steps take for granted, in all threads: attributes of modules, memory of tensors, gradients, hooks.
-
-        Whatever is assigned, the number becomes one that it never was.
-        """
-        return _changes[0]
-
-    @changes.setter
-    def changes(self, _: int) -> None:
-        changed()
-
-
-class _Ever:
-    """Whether any thread ever captured a step: hot code asks this first, since to ask a thread takes longer."""
-
-    __slots__ = ("captured",)
-    captured: bool
-
-    def __init__(self) -> None:
-        self.captured = False
-
-
-ever = _Ever()
-
-
-def changed() -> None:
-    """The same as to assign `capture_state.changes`, in a third of the time."""
-    _changes[0] = next(_numbers)
-
-
-shared: dict[str, Any] = {}  # by title: tables and switches of this package that programs set, which all steps guard
-
-
-def share(title: str, home: N) -> N:
-    """Makes all captured steps guard what programs put there, though no code of theirs names it."""
-    shared[title] = home
-    return home
-
-
-_changes = [0]
-_numbers = itertools.count(1)
-capture_state = CaptureState()
-
-
-@contextmanager
-def paused() -> Iterator[None]:
-    """What happens inside is no part of the step that is being captured."""
-    capture, capture_state.capture = capture_state.capture, None
-    try:
-        yield
-    finally:
-        capture_state.capture = capture

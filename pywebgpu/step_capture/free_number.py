@@ -22,7 +22,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pywebgpu.errors import CaptureError
 
 if TYPE_CHECKING:
-    from pywebgpu.step_capture.capture import Capture
+    from typing import Protocol
+
+    class Owner(Protocol):
+        """The capture whose host program computes a free number."""
+
+        def is_current(self) -> bool: ...
+        def apply(self, op: str, rule: Callable[..., Any], *numbers: Any) -> Any: ...
+        def fix(self, number: FreeNumber) -> None: ...
+
 
 Number = bool | int | float
 NUMBERS = (bool, int, float)
@@ -131,7 +139,7 @@ class FreeNumber:
 
     __slots__ = ("_capture", "_index", "_value")
 
-    _capture: Capture
+    _capture: Owner
     _index: int
     _value: Any
 
@@ -297,7 +305,7 @@ def _require_operator(name: str) -> None:
         raise NotFreeError(f"{name}() adds floats with a correction; a number that changes from run to run has none")
 
 
-def make(value: Number, index: int, capture: Capture) -> Number:
+def make(value: Number, index: int, capture: Owner) -> Number:
     """The free number of a value."""
     number = object.__new__(FreeFloat if type(value) is float else FreeInt)
     number._value, number._index, number._capture = value, index, capture

@@ -22,7 +22,6 @@ from pywebgpu.settings import settings
 from pywebgpu.step_capture import audit, names, signature, step
 from pywebgpu.step_capture.bindings import Replays
 from pywebgpu.step_capture.builder import Builder
-from pywebgpu.step_capture.capture import capture_state
 from pywebgpu.step_capture.captured_call import CapturedCall
 from pywebgpu.step_capture.signature import Call
 from pywebgpu.step_capture.step import Step
@@ -87,7 +86,7 @@ class Compiled:
         return str(self.function.__qualname__)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if capture_state.capture is not None or _is_checked():  # A step inside a step is a part of it.
+        if thread_state.observer is not None or _is_checked():  # A step inside a step is a part of it.
             return self.function(*args, **kwargs)
         call = Call(args, kwargs, counts=bool(self._counts))
         if call.has_history or call.key in self._open:
@@ -397,6 +396,6 @@ def compile(
 
 def capture(name: str, tensor: TensorBase) -> TensorBase:
     """Registers a tensor of a compiled step by a name: `step.captures[name]` after each call. Else does nothing."""
-    if capture_state.capture is not None:
-        capture_state.capture.taps[name] = tensor.detach()
+    if thread_state.observer is not None:
+        thread_state.observer.tap(name, tensor.detach())
     return tensor

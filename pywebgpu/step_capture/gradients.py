@@ -11,9 +11,9 @@ from operator import attrgetter, is_
 from sys import getrefcount
 from typing import Any
 
+from pywebgpu.ir.observer import change_count
 from pywebgpu.runtime.storage import Storage, whole_of
 from pywebgpu.step_capture.bindings import Fresh, GradientOf, Made
-from pywebgpu.step_capture.capture import capture_state
 from pywebgpu.tensor.base import TensorBase
 
 _LISTED = next(map(getrefcount, [object()]))  # what is counted for an object that only a list holds
@@ -61,7 +61,7 @@ class NewGradients:
         self._are_in_place = in_place == len(self._grads)
         if sum(map(getrefcount, self._grads)) != _LISTED * len(self._grads) + in_place:
             return False
-        changes = capture_state.changes  # Whatever gives a tensor another storage, or a storage another whole, counts.
+        changes = change_count()  # Whatever gives a tensor another storage, or a storage another whole, counts.
         if changes != self._changes:
             if [*map(_storage, self._grads)] != self._storages or [*map(_whole, self._storages)] != self._wholes_of:
                 return False  # Storages are compared by identity.

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pywebgpu.devices.base import Buffer
+from pywebgpu.ir import observer
 from pywebgpu.runtime import executor
 from pywebgpu.runtime.executor import Run
 from pywebgpu.runtime.storage import Storage, whole_of
 from pywebgpu.step_capture import guards, signature
 from pywebgpu.step_capture.bindings import Given, GivenContainer, GradientOf, Made, Replays, Source, Taker
-from pywebgpu.step_capture.capture import Capture, OwnReference, capture_state
+from pywebgpu.step_capture.capture import Capture, OwnReference
 from pywebgpu.step_capture.captured_call import CapturedCall
 from pywebgpu.step_capture.free_number import FREE
 from pywebgpu.step_capture.gradients import UNCHANGED, GivenGradients, NewGradients
@@ -215,7 +216,7 @@ def _are_shown(captured: CapturedCall) -> bool:
 
 def changed(step: Step) -> str | None:
     """What the step takes for granted and is no longer so, or None."""
-    now, changes = step.now, capture_state.changes
+    now, changes = step.now, observer.change_count()
     n_looks = now.surroundings.n_looks
     reason = now.surroundings.changed()
     if reason is not None:
@@ -389,9 +390,9 @@ def _leave(step: Step, call: Call, values: list[Any], memory: _Memory) -> tuple[
     own = [step.given_gradients.gradient(number) for number in range(len(step.given_gradients.leaves))]
     if memory.renews:
         step.gradients.renew(memory.new, tensors)
-        changed = True
+        are_new = True
     else:
-        changed = step.gradients.put_back()
+        are_new = step.gradients.put_back()
 
     def make(template: Any) -> object:
         if isinstance(template, GivenContainer):
@@ -403,9 +404,9 @@ def _leave(step: Step, call: Call, values: list[Any], memory: _Memory) -> tuple[
     for leaf, template in step.other_gradients:
         end = leaf._grad if template is UNCHANGED else make(template)
         if leaf._grad is not end:
-            leaf._grad, changed = end, True
-    if changed:
-        capture_state.changes += 1
+            leaf._grad, are_new = end, True
+    if are_new:
+        observer.changed()
     known = step.now.surroundings.containers
     result = make(step.result) if step.returns_one else signature.copied(step.result, make, known)
     return result, signature.copied(step.taps, make, known) if step.taps else {}

@@ -20,10 +20,10 @@ from pywebgpu.devices.base import Device, check_possible
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Composite, Movement, Node, Pointwise, Reduction, RowsNode, Structural, thread_state, used
+from pywebgpu.ir.observer import changed
 from pywebgpu.ops import pointwise
 from pywebgpu.runtime import executor
 from pywebgpu.runtime.storage import Storage
-from pywebgpu.step_capture.capture import capture_state, changed, ever
 from pywebgpu.tensor import grad_accumulator, history, layout, view
 from pywebgpu.tensor.grad_accumulator import GradAccumulator, Hook, RemovableHandle
 from pywebgpu.tensor.history import History
@@ -132,10 +132,10 @@ class TensorBase:
     def _node(self) -> Node:
         """The value now. For a leaf that wants a gradient, under gradient mode, a node that the gradient finds."""
         storage = self._storage
-        if ever.captured and capture_state.capture is not None:
-            capture_state.capture.see(self)
+        if used.observed and thread_state.observer is not None:
+            thread_state.observer.see(self)
             if self._base is not None and self._base._storage is storage:
-                capture_state.capture.see(self._base)
+                thread_state.observer.see(self._base)
         own = self._history
         if own is None:
             if not self._path:
@@ -151,8 +151,8 @@ class TensorBase:
             return cached[1]
         if own is None:
             node, path = storage.node, self._path
-            if ever.captured and capture_state.capture is not None:
-                capture_state.capture.settle(storage)
+            if used.observed and thread_state.observer is not None:
+                thread_state.observer.settle(storage)
         else:
             node, path = own.node(storage), self._path[len(own.path) :]
         refused = self._of_several not in (None, storage.counted) and node.requires
@@ -178,8 +178,8 @@ class TensorBase:
 
     def _settle(self) -> None:
         """Where it begins decides what happens: a step that is captured needs it to begin there."""
-        if ever.captured and capture_state.capture is not None:
-            capture_state.capture.settle(self._storage)
+        if used.observed and thread_state.observer is not None:
+            thread_state.observer.settle(self._storage)
 
     def _raw(self) -> Node:
         """The value without a history of its own."""
@@ -223,8 +223,8 @@ class TensorBase:
 
     @property
     def _version(self) -> int:
-        if ever.captured and capture_state.capture is not None:
-            capture_state.capture.reason = "it reads how often a tensor was written, which no replay counts"
+        if used.observed and thread_state.observer is not None:
+            thread_state.observer.refuse("it reads how often a tensor was written, which no replay counts")
         if self._inference:
             raise RuntimeError("Inference tensors do not track version counter.")
         return self._storage.counted
@@ -274,14 +274,14 @@ class TensorBase:
                 self._history = History(self._path, accumulator=self._find_accumulator(), outer=self._history)
             elif self._history is not None:
                 self._history = self._history.outer
-            capture_state.changes += 1
+            changed()
         return self
 
     @property
     def grad(self) -> Tensor | None:
         """The gradient that backward accumulated, or None."""
-        if ever.captured and capture_state.capture is not None:
-            capture_state.capture.note_gradient(self, read=True)
+        if used.observed and thread_state.observer is not None:
+            thread_state.observer.note_gradient(self, read=True)
         grad: Tensor | None = self._grad
         if grad is None and not self._flag and self._node.requires and not self.retains_grad:
             warnings.warn(grad_accumulator.NO_LEAF, stacklevel=2)
@@ -291,8 +291,8 @@ class TensorBase:
     def grad(self, value: Tensor | None) -> None:
         if value is not None:
             grad_accumulator.check(value, self)
-        if ever.captured and capture_state.capture is not None:
-            capture_state.capture.note_gradient(self, read=False)
+        if used.observed and thread_state.observer is not None:
+            thread_state.observer.note_gradient(self, read=False)
         changed()
         self._grad = value
 
@@ -323,8 +323,8 @@ class TensorBase:
 
     def _see(self) -> None:
         """Tells a capture that what this tensor is counts for the step."""
-        if ever.captured and capture_state.capture is not None:
-            capture_state.capture.see(self)
+        if used.observed and thread_state.observer is not None:
+            thread_state.observer.see(self)
 
     # Identity and history
 
@@ -370,7 +370,7 @@ class TensorBase:
                 else:
                     now = history.misfit(now, before, call=history.Misfit(), index=0, outputs=1)
             self._history.keep(now, self._storage)
-        capture_state.changes += 1
+        changed()
 
     @data.deleter
     def data(self) -> None:
@@ -378,8 +378,8 @@ class TensorBase:
 
     def _show(self, view: TensorBase) -> Self:
         """Is what `view`, of the same storage, is from now on: for changes of shape in place."""
-        if ever.captured and capture_state.capture is not None:
-            capture_state.capture.see(self)
+        if used.observed and thread_state.observer is not None:
+            thread_state.observer.see(self)
         if used.inference and self._inference and not thread_state.inference:
             raise history.refusal("written")
         self._storage.counted += 1
@@ -387,7 +387,7 @@ class TensorBase:
         self._path, self._cached = shorter(view._path, 0 if own is None or self._flag else len(own.path)), None
         if self._flag or (own is not None and self._path[: len(own.path)] != own.path):
             self._history = history.leaf_or_cut(self)
-        capture_state.changes += 1
+        changed()
         return self
 
     def retain_grad(self) -> None:
@@ -420,8 +420,8 @@ class TensorBase:
 
     def _accumulate(self, grad: Node, create_graph: bool) -> None:
         with _accumulating:
-            if ever.captured and capture_state.capture is not None:
-                capture_state.capture.note_gradient(self, read=True)
+            if used.observed and thread_state.observer is not None:
+                thread_state.observer.note_gradient(self, read=True)
             if type(grad) is RowsNode or (self._grad is not None and self._grad.is_sparse):
                 grad_accumulator.add_rows(self, grad, create_graph=create_graph)
             elif self._grad is None:
@@ -471,9 +471,9 @@ class TensorBase:
             wide.refuse(node, storage.device)
         if node.requires and not thread_state.grad:
             node = pointwise.copy(node)
-        if ever.captured and capture_state.capture is not None:
-            capture_state.capture.see(self)
-            capture_state.capture.settle(storage)
+        if used.observed and thread_state.observer is not None:
+            thread_state.observer.see(self)
+            thread_state.observer.settle(storage)
         if history.kept is not None:
             history.keep(storage)
         if own is not None and (thread_state.grad or storage.node.requires):

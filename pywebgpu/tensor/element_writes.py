@@ -12,12 +12,11 @@ from pywebgpu import dtypes
 from pywebgpu.composites import arithmetic, indexing, scattering
 from pywebgpu.devices.base import Device
 from pywebgpu.dtypes import Kind
-from pywebgpu.ir.graph import Node, host, used
+from pywebgpu.ir.graph import Node, host, thread_state, used
 from pywebgpu.ir.walk import overwrite
 from pywebgpu.ops import indexing as ops
 from pywebgpu.runtime import executor, state
 from pywebgpu.runtime.storage import Storage
-from pywebgpu.step_capture.capture import capture_state
 from pywebgpu.support.numbers import HELD
 from pywebgpu.support.shapes import strides
 from pywebgpu.tensor import from_data, history, view
@@ -135,7 +134,7 @@ def read(tensor: TensorBase) -> float | None:
 
 def _is_watched() -> bool:
     """Whether somebody is to hear of each write."""
-    return bool(used.origins or used.inference or capture_state.capture is not None or history.kept is not None)
+    return bool(used.origins or used.inference or thread_state.observer is not None or history.kept is not None)
 
 
 def _write(storage: Storage, number: int, name: str, value: float) -> bool:

@@ -11,10 +11,9 @@ from functools import lru_cache
 from typing import Any
 
 from pywebgpu.dtypes import DType
-from pywebgpu.ir.graph import Attrs, Spec
+from pywebgpu.ir.graph import Attrs, Spec, thread_state
 from pywebgpu.ops import packing
 from pywebgpu.runtime.storage import Storage, apart
-from pywebgpu.step_capture.capture import capture_state
 from pywebgpu.support.shapes import Shape
 from pywebgpu.tensor import layout
 from pywebgpu.tensor.tensor import Tensor
@@ -53,10 +52,9 @@ def are_alike(first: Tensor, other: Tensor) -> bool:
 
 def are_new(tensors: Sequence[Tensor]) -> bool:
     """Whether a step that is captured made all of them; true where none is. What was there before stays where it is."""
-    if capture_state.capture is None:
+    if thread_state.observer is None:
         return True
-    new_storages = {id(storage) for ref in capture_state.capture.storages if (storage := ref()) is not None}
-    return all(id(tensor._storage) in new_storages for tensor in tensors)
+    return thread_state.observer.have_created([tensor._storage for tensor in tensors])
 
 
 def bundles(tensors: Iterable[Tensor], keys: Iterable[Any] | None = None) -> Iterator[list[int]]:
@@ -97,10 +95,10 @@ def gather(tensors: Sequence[Tensor], *, clean: bool = False, move: bool = True)
 
     move: their storages become parts of the result's, where they may; a write to it is then a write to all of them.
     """
-    if capture_state.capture is not None:
+    if thread_state.observer is not None:
         for tensor in tensors:
-            capture_state.capture.see(tensor)
-            capture_state.capture.settle(tensor._storage)
+            thread_state.observer.see(tensor)
+            thread_state.observer.settle(tensor._storage)
     storages = [tensor._storage for tensor in tensors]
     gathered = None if clean or _has_views(tensors) else _whole(storages)
     if gathered is not None:

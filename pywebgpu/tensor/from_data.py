@@ -18,8 +18,7 @@ from pywebgpu.devices.base import Device, check_supported
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir import graph
-from pywebgpu.ir.graph import Node, Spec
-from pywebgpu.step_capture.capture import capture_state
+from pywebgpu.ir.graph import Node, Spec, thread_state
 from pywebgpu.step_capture.free_number import FREE, FreeFloat, fixed
 from pywebgpu.support.shapes import Shape
 from pywebgpu.tensor.base import TensorBase
@@ -50,8 +49,8 @@ def from_bytes(data: Buffer, dtype: DType, shape: Sequence[int], device: Device)
         )
     spec = Spec(tuple(shape), dtype)
     node = graph.data(spec, device.upload(view, spec))
-    if capture_state.capture is not None:
-        capture_state.capture.note_upload(node.buffer, view)
+    if thread_state.observer is not None:
+        thread_state.observer.note_upload(node.buffer, view)
     if dtype in (dtypes.int32, dtypes.int64) and 0 < count <= LOOKED_AT:
         values = array.array(dtype.code)
         values.frombytes(view)
@@ -62,7 +61,7 @@ def from_bytes(data: Buffer, dtype: DType, shape: Sequence[int], device: Device)
 def zeros(dtype: DType, shape: Sequence[int], device: Device) -> Node:
     """Zeros that have their buffer at once: a constant of the step, if one is captured."""
     spec = Spec(tuple(shape), dtype)
-    if capture_state.capture is not None:
+    if thread_state.observer is not None:
         return from_bytes(bytes(prod(shape) * dtype.itemsize), dtype, shape, device)
     return graph.data(spec, device.zeros(spec))
 
@@ -70,7 +69,7 @@ def zeros(dtype: DType, shape: Sequence[int], device: Device) -> Node:
 def from_data(data: Any, dtype: DType | None, device: Device) -> Node:
     """Numbers, or nested sequences of them; see tensor() in create.py."""
     if type(data) in FREE or (
-        capture_state.capture is not None and type(data) is float
+        thread_state.observer is not None and type(data) is float
     ):  # Alike, so that audits agree.
         return arithmetic.number(data, dtype or dtypes.of_scalar(data))
     flat: list[Any] = []

@@ -12,13 +12,13 @@ import threading
 from typing import TYPE_CHECKING, Any, Self
 
 from pywebgpu import devices, dtypes
-from pywebgpu.ir.graph import Node, host
+from pywebgpu.ir.graph import Node, host, thread_state
 from pywebgpu.ops.random import Seed
-from pywebgpu.step_capture.capture import Capture, capture_state
 from pywebgpu.step_capture.free_number import FREE
 
 if TYPE_CHECKING:
     from pywebgpu.devices.base import Device
+    from pywebgpu.ir.observer import Observer
 
 WORD = 0xFFFFFFFF
 Words = tuple[Node, Node, Node]
@@ -66,8 +66,8 @@ class Source:
 
     def seed(self) -> int:
         """Starts over from a seed that the operating system draws, and returns it."""
-        if capture_state.capture is not None:
-            capture_state.capture.reason = "it draws a seed from the operating system"
+        if thread_state.observer is not None:
+            thread_state.observer.refuse("it draws a seed from the operating system")
         self.manual_seed(int.from_bytes(os.urandom(8), "little") % 2**63)
         return self._state.seed
 
@@ -77,12 +77,11 @@ class Source:
 
     def numbers(self) -> tuple[int, int, Any]:
         """Seed, stream and draws, of which all that a source is can be made again: `State(*numbers)`."""
-        state, capture = self.state, capture_state.capture
+        state, capture = self.state, thread_state.observer
         begun = state.seed, state.stream
         if capture is not None:
-            capture.always.append(
-                lambda: None if (self._state.seed, self._state.stream) == begun else "a generator has another seed"
-            )
+            seed = lambda: None if (self._state.seed, self._state.stream) == begun else "a generator has another seed"  # noqa: E731
+            capture.guard(seed, always=True)
         return *begun, state.draws
 
     def draw(self) -> Seed:
@@ -98,17 +97,17 @@ class Source:
     @property
     def state(self) -> State:
         """Small and immutable: what checkpoints and recomputations keep."""
-        if capture_state.capture is not None and capture_state.capture.meet(self):
-            self._enter(capture_state.capture)
+        if thread_state.observer is not None and thread_state.observer.meet(self):
+            self._enter(thread_state.observer)
         return self._state
 
     def restore(self, state: State) -> None:
         """Goes back, or on, to a state."""
-        if capture_state.capture is not None and capture_state.capture.meet(self):
-            self._enter(capture_state.capture)
+        if thread_state.observer is not None and thread_state.observer.meet(self):
+            self._enter(thread_state.observer)
         self._go_to(state)
 
-    def _enter(self, capture: Capture) -> None:
+    def _enter(self, capture: Observer) -> None:
         """From here on the draws of a captured step count on from wherever the source is in each run."""
         begun = self._state
         capture.remember(lambda: functools.partial(self._go_to, self._state))
@@ -118,9 +117,9 @@ class Source:
         draws = capture.read("draws", lambda: self._state.draws, self)
         words = host(low, dtypes.uint32), host(high, dtypes.uint32), host(stream, dtypes.uint32)
         entered = self._state = State(begun.seed, begun.stream, draws, words)
-        capture.endings.append(functools.partial(self._leave, capture, begun, entered.words))
+        capture.at_end(functools.partial(self._leave, capture, begun, entered.words))
 
-    def _leave(self, capture: Capture, begun: State, entered: Words) -> None:
+    def _leave(self, capture: Observer, begun: State, entered: Words) -> None:
         """The captured step is over: notes where it left the source, on the seed of each run or on one of its own."""
         state = self._state
         seed, stream, draws = state.seed, state.stream, state.draws
@@ -129,7 +128,7 @@ class Source:
             capture.write("draws", draws, lambda n: self._go_to(self._state.at(n)), self)
             return
         if type(draws) in FREE:
-            capture.reason = "a generator goes on from where another one is"
+            capture.refuse("a generator goes on from where another one is")
         capture.write("draws", draws, lambda n: self._go_to(State(seed, stream, n)), self)
 
     def _go_to(self, state: State) -> None:

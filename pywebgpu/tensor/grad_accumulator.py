@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from pywebgpu.autodiff import grad_mode
 from pywebgpu.errors import ShapeError
-from pywebgpu.ir.graph import Node, RowsNode
+from pywebgpu.ir.graph import Node, RowsNode, thread_state, used
+from pywebgpu.ir.observer import changed
 from pywebgpu.ops import pointwise
-from pywebgpu.step_capture.capture import capture_state, ever
 
 if TYPE_CHECKING:
     from pywebgpu.devices.base import Device
@@ -186,7 +186,7 @@ class RemovableHandle:
     def __init__(self, hooks: dict[int, Hook], hook: Hook) -> None:
         self._hooks, self.id = hooks, max(hooks, default=-1) + 1
         hooks[self.id] = hook
-        capture_state.changes += 1
+        changed()
 
     def hooks_dict_ref(self) -> dict[int, Hook]:
         """The hooks among which it is."""
@@ -194,7 +194,7 @@ class RemovableHandle:
 
     def remove(self) -> None:
         self._hooks.pop(self.id, None)
-        capture_state.changes += 1
+        changed()
 
     def __enter__(self) -> RemovableHandle:
         return self
@@ -210,8 +210,8 @@ def wrap(device: Device, make: Callable[[Node, Device], Tensor]) -> Callable[[No
 
 def of_rows(grad: RowsNode, device: Device) -> Tensor:
     """The sparse tensor of a gradient that is known by its rows."""
-    if ever.captured and capture_state.capture is not None:
-        capture_state.capture.reason = "a gradient is sparse, and no replay makes sparse tensors"
+    if used.observed and thread_state.observer is not None:
+        thread_state.observer.refuse("a gradient is sparse, and no replay makes sparse tensors")
     return import_module("pywebgpu.sparse").of_rows(grad, device)  # type: ignore[no-any-return]
 
 

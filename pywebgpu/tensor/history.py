@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 
 from pywebgpu.autodiff import backward, grad_mode
 from pywebgpu.ir import walk
-from pywebgpu.ir.graph import NO_ATTRS, Custom, Node, thread_state
+from pywebgpu.ir.graph import NO_ATTRS, Custom, Node, thread_state, used
 from pywebgpu.ops import movement, pointwise
 from pywebgpu.runtime.storage import Storage
-from pywebgpu.step_capture.capture import capture_state, ever
 from pywebgpu.tensor.grad_accumulator import GradAccumulator
 from pywebgpu.tensor.view import Path, through
 
@@ -58,8 +57,8 @@ class History:
         cached = self.cached
         if cached is not None and cached[0] == storage.version and holds(cached[1]):
             return cached[1]
-        if ever.captured and capture_state.capture is not None:
-            capture_state.capture.settle(storage)
+        if used.observed and thread_state.observer is not None:
+            thread_state.observer.settle(storage)
         node = cut(through(storage.node, self.path) if self.path else storage.node)
         if self.accumulator is not None:
             node = Node(movement.alias, (node,), NO_ATTRS, node.spec, True)
@@ -131,7 +130,7 @@ def keep(storage: Storage) -> None:
 
 def holds(node: Node) -> bool:
     """A captured step reads what a view shows in each run, and no copy of it that was forced before."""
-    return not ever.captured or capture_state.capture is None or node.buffer is None
+    return not used.observed or thread_state.observer is None or node.buffer is None
 
 
 def cut(node: Node) -> Node:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from pywebgpu import devices, dtypes
 from pywebgpu.dtypes import DType
-from pywebgpu.ir.graph import Spec
+from pywebgpu.ir import observer
+from pywebgpu.ir.graph import Spec, thread_state
 from pywebgpu.runtime import fixed_memory
-from pywebgpu.step_capture import capture
 from pywebgpu.support import shapes
 from pywebgpu.tensor import copies, from_data, layout
 from pywebgpu.tensor.base import TensorBase
@@ -89,7 +89,7 @@ def address_of(storage: Storage) -> Any:
     if not device.has_values or 0 in storage.node.spec.shape:
         return 0
     if can_share(device):
-        capture.leave("it asks where a tensor lies in memory")
+        observer.leave("it asks where a tensor lies in memory")
         return fixed_memory.address(storage)
     return DeviceAddress(id(storage))
 
@@ -116,7 +116,7 @@ def viewed(tensor: TensorBase, dtype: DType) -> Tensor | None:
     A captured step takes a copy: where its values lie is another memory in each run.
     """
     device: Any = tensor._storage.device
-    if capture.capture_state.capture is not None or 0 in tensor.shape:
+    if thread_state.observer is not None or 0 in tensor.shape:
         return None
     if not (device.is_native(dtype) and device.is_native(tensor.dtype)):
         return None

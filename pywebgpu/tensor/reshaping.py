@@ -12,8 +12,8 @@ from pywebgpu import dtypes
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import thread_state
+from pywebgpu.ir.observer import changed
 from pywebgpu.ops import pointwise
-from pywebgpu.step_capture.capture import capture_state
 from pywebgpu.support import shapes
 from pywebgpu.support.closed_types import channels_last, channels_last_3d, preserve_format
 from pywebgpu.tensor import from_data
@@ -197,7 +197,7 @@ class ReshapingMethods(ConversionMethods):
             raise RuntimeError("Can't detach views in-place. Use detach() instead.")
         if self.requires_grad:
             self._flag, self._accumulator, self._cached, self._history = False, None, None, History(self._path)
-            capture_state.changes += 1
+            changed()
         return self
 
     def resize_(self, *sizes: Any, size: Sizes = (), memory_format: object = None) -> Self:

@@ -14,7 +14,7 @@ from pywebgpu.autodiff import grad_mode
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import CannotWaitError
 from pywebgpu.ir.graph import Node
-from pywebgpu.step_capture.capture import share
+from pywebgpu.ir.observer import share
 from pywebgpu.tensor import history, movement
 
 if TYPE_CHECKING:

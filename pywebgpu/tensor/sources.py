@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pywebgpu import devices, dtypes
-from pywebgpu.step_capture.capture import capture_state
+from pywebgpu.ir.graph import thread_state
 from pywebgpu.tensor import create, dispatch, from_data, host_memory
 from pywebgpu.tensor.tensor import Tensor
 
@@ -102,7 +102,7 @@ def frombuffer(
         )
     part = view[offset : offset + n * dtype.itemsize]
     device = devices.open_device(create.for_values())
-    if capture_state.capture is None and hasattr(device, "is_native") and device.is_native(dtype):
+    if thread_state.observer is None and hasattr(device, "is_native") and device.is_native(dtype):
         tensor: Tensor = host_memory.of_buffer(part, dtype, device)
     else:
         tensor = create.frombytes(part, dtype, (n,), device.name)

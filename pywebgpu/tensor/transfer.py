@@ -12,7 +12,6 @@ from pywebgpu.ir.graph import Custom, Node, thread_state
 from pywebgpu.ops import pointwise
 from pywebgpu.runtime import executor
 from pywebgpu.runtime.storage import Storage
-from pywebgpu.step_capture.capture import capture_state
 from pywebgpu.tensor.base import TensorBase
 
 if TYPE_CHECKING:
@@ -64,8 +63,8 @@ def _leaving(node: Node, source: Device, target: Device) -> Storage:
 def _arrive(node: Node, storage: Storage, target: Device, data: bytes) -> Node:
     """The value there, of which `data` are the bytes."""
     arrived = graph.data(node.spec, target.upload(data, node.spec))
-    if capture_state.capture is not None:
-        capture_state.capture.note_upload(arrived.buffer, data)
+    if thread_state.observer is not None:
+        thread_state.observer.note_upload(arrived.buffer, data)
     known = bounds.known_range(node)
     if known is not None and known.exact:  # Row numbers stay known to fit.
         arrived.attrs = {"low": known.low, "high": known.high}

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
 
-from pywebgpu.step_capture.capture import share
+from pywebgpu.ir.observer import share
 
 PyTree = Any
 Context = Any

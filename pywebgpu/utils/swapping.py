@@ -4,7 +4,9 @@ import itertools
 import weakref
 from typing import Any
 
-from pywebgpu.step_capture.capture import OwnReference, capture_state, changed
+from pywebgpu.ir.graph import thread_state
+from pywebgpu.ir.observer import changed
+from pywebgpu.step_capture.capture import OwnReference
 from pywebgpu.tensor.base import TensorBase
 
 _numbers = itertools.count(1)
@@ -21,8 +23,8 @@ def swap_tensors(t1: TensorBase, t2: TensorBase) -> None:
         others = [ref for ref in weakref.getweakrefs(swapped) if type(ref) is not OwnReference]
         if len(others) > own:
             raise RuntimeError(f"Cannot swap {name} because it has weakref associated with it")
-    if capture_state.capture is not None:
-        capture_state.capture.reason = "it swaps tensors"
+    if thread_state.observer is not None:
+        thread_state.observer.refuse("it swaps tensors")
     number(t1), number(t2)
     for slot in (*SLOTS, "__dict__", "__class__"):
         swapped, other = getattr(t1, slot), getattr(t2, slot)

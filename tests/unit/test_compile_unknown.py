@@ -17,7 +17,7 @@ import pytest
 
 import pywebgpu
 from pywebgpu import nn
-from pywebgpu.step_capture import capture
+from pywebgpu.ir import observer
 from pywebgpu.tensor.dispatch import Method, Property
 from tests.cases import unknown_state
 from tests.cases.unknown_state import PRELUDE, Case
@@ -48,7 +48,7 @@ def patching() -> Iterator[Any]:
     """What a program changes in the package, or in Python's own modules, is put back."""
     classes = [(kind, {*vars(kind)}) for kind in (pywebgpu.Tensor, nn.Module, nn.Linear, pywebgpu.optim.SGD)]
     import_module("pywebgpu.io.torchfile")  # What is shared there is put back, too.
-    undone = [undo(home) for home in capture.shared.values()]
+    undone = [undo(home) for home in observer.shared.values()]
     modules, folder, depth = dict(sys.modules), os.getcwd(), sys.getrecursionlimit()
     with (
         pytest.MonkeyPatch.context() as patch,

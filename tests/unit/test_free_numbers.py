@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pywebgpu.ir.graph import thread_state
+from pywebgpu.ir.observer import change_count, changed, unobserved
 from pywebgpu.step_capture import free_number
-from pywebgpu.step_capture.capture import Capture, capture_state, paused
+from pywebgpu.step_capture.capture import Capture
 from pywebgpu.step_capture.free_number import FREE, NotFreeError
 from pywebgpu.step_capture.host_program import Changed, is_same
 from tests.cases import host_numbers as cases
@@ -260,7 +262,7 @@ def test_what_a_paused_capture_does_with_a_number_is_guarded() -> None:
     capture = Capture()
     with capture.active():
         k = capture.read("rate", lambda: value)
-        with paused():
+        with unobserved():
             assert type(k * 2) is float
         free = k * 3
     assert type(free) in FREE
@@ -280,22 +282,22 @@ def test_a_number_of_an_earlier_step_is_a_constant() -> None:
 def test_captures_are_of_one_thread() -> None:
     capture = Capture()
     seen: list[Any] = []
-    before = capture_state.changes
+    before = change_count()
 
     def elsewhere(k: Any) -> None:
-        seen.append(capture_state.capture)
+        seen.append(thread_state.observer)
         seen.append(type(k * 2))
-        capture_state.changes += 1
+        changed()
 
     with capture.active():
         k = capture.read("rate", lambda: 0.5)
         thread = threading.Thread(target=elsewhere, args=(k,))
         thread.start()
         thread.join()
-        assert capture_state.capture is capture
-    assert capture_state.capture is None
+        assert thread_state.observer is capture
+    assert thread_state.observer is None
     assert seen == [None, float]
-    assert capture_state.changes != before
+    assert change_count() != before
     assert [one.op for one in capture.program().instructions] == ["read", "guard"]
 
 
@@ -305,17 +307,17 @@ def test_changes_are_never_missed_between_threads() -> None:
 
     def change() -> None:
         for _ in range(300):
-            capture_state.changes += 1
-            numbers_seen.append(capture_state.changes)
+            changed()
+            numbers_seen.append(change_count())
 
     threads = [threading.Thread(target=change) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    end = capture_state.changes
-    capture_state.changes += 1
-    assert capture_state.changes not in (end, *numbers_seen)
+    end = change_count()
+    changed()
+    assert change_count() not in (end, *numbers_seen)
 
 
 def test_too_many_numbers_are_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,6 @@ DEVICES = ("cpu", "cuda", "meta", "mps", "null", "webgpu")
 LAYERS = (
     {
         "errors",
-        "utils/_pytree",
         "support",
         "torch_api/rare_names",
         "torch_api/return_types",
@@ -27,10 +26,9 @@ LAYERS = (
         "step_capture/host_program",
         "step_capture/host_data",
         "step_capture/free_number",
-        "step_capture/capture",
     },
     {"ir"},
-    {"ops"},
+    {"ops", "utils/_pytree"},
     {"composites", "autodiff"},
     {"kernels"},
     {"compiler"},

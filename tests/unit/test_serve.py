@@ -30,7 +30,7 @@ _SPEC.loader.exec_module(parts)
 BLOCKS = ("body", "orelse", "handlers", "finalbody")
 USES = (ast.Name, ast.Constant)
 COMPREHENSIONS = ("listcomp", "setcomp", "dictcomp", "genexpr")  # as symtable names their scopes
-DOWNLOAD = 300_000  # bytes that the Train tab may load besides Pyodide
+DOWNLOAD = 300_300  # bytes that the Train tab may load besides Pyodide
 # Modules of the other tabs, of the first view, and of what is looked at when it is opened.
 LAZY = (
     *("editor", "files", "gallery", "interplay", "sharing", "terminal", "widgets"),

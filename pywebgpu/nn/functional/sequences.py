@@ -6,8 +6,8 @@ from collections.abc import Sequence as _Sequence
 from pywebgpu import dtypes as _dtypes
 from pywebgpu.composites import bounds as _bounds
 from pywebgpu.composites import embedding as _embedding
+from pywebgpu.ir.graph import thread_state as _thread_state
 from pywebgpu.nn.functional import rows as _rows
-from pywebgpu.step_capture.capture import capture_state as _capture_state
 from pywebgpu.tensor import create as _create
 from pywebgpu.tensor import dispatch as _dispatch
 from pywebgpu.tensor import functions as _functions
@@ -128,7 +128,7 @@ def _largest(rows: _T, kept: _T, bag: _T, n_bags: int) -> _T:
 
 def _checked_offsets(offsets: _T, length: int) -> _T:
     """The offsets. Those of device cpu are looked at, as in torch; wrong ones of others are an error of a read."""
-    if offsets.is_cpu and _capture_state.capture is None and offsets.numel():
+    if offsets.is_cpu and _thread_state.observer is None and offsets.numel():
         first, last = offsets[0].item(), offsets[-1].item()
         if first:
             raise RuntimeError(

@@ -13,8 +13,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from pywebgpu.errors import CaptureError
+from pywebgpu.ir.graph import thread_state
+from pywebgpu.ir.observer import unobserved
 from pywebgpu.optim import optimizer
-from pywebgpu.step_capture.capture import capture_state, paused
 from pywebgpu.tensor import tensor
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class LRScheduler:
 
     def get_last_lr(self) -> list[Any]:
         """The rates that the last `step()` set, one a group."""
-        capture = capture_state.capture
+        capture = thread_state.observer
         if capture is None:
             return self._last_lr
         return [
@@ -95,8 +96,8 @@ class LRScheduler:
 
     def state_dict(self) -> dict[str, Any]:
         """All attributes but the optimizer."""
-        if capture_state.capture is not None:
-            capture_state.capture.reason = "it takes the state of a schedule"
+        if thread_state.observer is not None:
+            thread_state.observer.refuse("it takes the state of a schedule")
         return {name: value for name, value in self.__dict__.items() if name != "optimizer"}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -146,15 +147,15 @@ class LRScheduler:
 def _noted(own: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(own)
     def step(self: LRScheduler, *args: Any, **kwargs: Any) -> None:
-        capture = capture_state.capture
+        capture = thread_state.observer
         if capture is None:
             own(self, *args, **kwargs)
             return
         if args or kwargs:
             raise CaptureError("scheduler.step() of a metric or an epoch belongs outside of a compiled step")
         if any(isinstance(group["lr"], tensor.Tensor) for group in self.optimizer.param_groups):
-            capture.reason = "a schedule writes a learning rate that is a tensor; give the optimizer a float"
-            with paused():
+            capture.refuse("a schedule writes a learning rate that is a tensor; give the optimizer a float")
+            with unobserved():
                 own(self)
             return
         for home in (*_homes(self), *self.optimizer.param_groups):
