@@ -124,10 +124,10 @@ function say(words) {
 
 /** @param {string} role @param {string} words */
 function append(role, words) {
-  const made = Object.assign(document.createElement("p"), { className: role, textContent: words });
-  log.append(made);
+  const paragraph = Object.assign(document.createElement("p"), { className: role, textContent: words });
+  log.append(paragraph);
   log.scrollTop = log.scrollHeight;
-  return made;
+  return paragraph;
 }
 
 /** @param {typeof doing} what */
@@ -136,8 +136,8 @@ function work(what) {
   const send = button("chat-send");
   send.textContent = what ? "Stop" : "Send";
   send.disabled = text.disabled = !what && !isOpen;
-  element("chat-source", HTMLFieldSetElement).disabled = button("chat-begin").disabled = Boolean(what);
-  button("chat-begin").disabled ||= !isOpen;
+  element("chat-source", HTMLFieldSetElement).disabled = Boolean(what);
+  button("chat-begin").disabled = Boolean(what) || !isOpen;
   element("chat-panel", HTMLElement).classList.toggle("has-model", isOpen);
 }
 
@@ -158,7 +158,7 @@ function hear(message) {
   } else if (message.is === "loaded") void keepLoaded(message.addresses).catch(console.info);
   else if (message.is === "loading") status(`Loading ${message.what} …`);
   else if (message.is === "fetching") {
-    status(`${size(message.came)}${message.whole ? ` of ${size(message.whole)}` : ""}`);
+    status(`${size(message.came)}${message.total ? ` of ${size(message.total)}` : ""}`);
   } else if (message.is === "kept") void showKept();
   else if (message.is === "opening") status(`Opening ${message.name} …`);
   else if (message.is === "opened") {
@@ -195,7 +195,7 @@ async function showKept() {
 
 /** @param {import("./model_files.mjs").Kept} kept */
 function row({ name, size: bytes, isWhole }) {
-  const made = document.createElement("li");
+  const item = document.createElement("li");
   const words = Object.assign(document.createElement("span"), {
     textContent: `${name}, ${size(bytes)}${isWhole ? "" : " so far: download it again to go on"}`,
   });
@@ -206,8 +206,8 @@ function row({ name, size: bytes, isWhole }) {
     await dropModel(name);
     await showKept();
   });
-  made.append(words, use, drop);
-  return made;
+  item.append(words, use, drop);
+  return item;
 }
 
 void showKept();

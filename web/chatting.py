@@ -72,11 +72,11 @@ class Talker:
         """Keeps a file, and opens it."""
         told_at = 0.0
 
-        def progress(came: int, whole: int) -> bool:
+        def progress(came: int, total: int) -> bool:
             nonlocal told_at
-            if time.perf_counter() - told_at > TOLD_EACH or came == whole:
+            if time.perf_counter() - told_at > TOLD_EACH or came == total:
                 told_at = time.perf_counter()
-                self.tell("fetching", came=came, whole=whole)
+                self.tell("fetching", came=came, total=total)
             return not self._is_stopped()
 
         proxy = create_proxy(progress)

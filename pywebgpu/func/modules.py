@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from pywebgpu.nn import Module
+from pywebgpu.nn.utils._named_member_accessor import MISSING, swap_tensor
 from pywebgpu.tensor import functions
 from pywebgpu.tensor.base import TensorBase
 
@@ -15,9 +16,6 @@ if TYPE_CHECKING:
     from pywebgpu.tensor.tensor import Tensor
 
 Named = dict[str, Any]
-
-
-_MISSING: Any = object()  # what a module has under a name that it does not know
 
 
 def functional_call(
@@ -79,7 +77,7 @@ def reparametrize_module(
         yield
     finally:
         after = {name: _swap(module, name, value) for name, value in reversed(before.items())}
-        changed = {name: after[name] for name in parameters_and_buffers if after.get(name, _MISSING) is not _MISSING}
+        changed = {name: after[name] for name in parameters_and_buffers if after.get(name, MISSING) is not MISSING}
         parameters_and_buffers.update(changed)
 
 
@@ -119,7 +117,7 @@ def _check_names(module: Module, replaced: Named) -> None:
 
 
 def _swap(module: Module, name: str, tensor: Any) -> Any:
-    """Gives a module, or one inside of it, a tensor under a name, or nothing for _MISSING; returns what was there."""
+    """Gives a module, or one inside of it, a tensor under a name, or nothing for MISSING; returns what was there."""
     *path, key = name.split(".")
     for part in path:
         inner = getattr(module, part, None)
@@ -128,24 +126,15 @@ def _swap(module: Module, name: str, tensor: Any) -> Any:
         if not isinstance(inner, Module):
             raise TypeError(f"submodule `{name.rpartition('.')[0]}`: {inner} is not an instance of torch.nn.Module")
         module = inner
-    if tensor is not _MISSING and tensor is not None and not isinstance(tensor, TensorBase):
+    if tensor is not MISSING and tensor is not None and not isinstance(tensor, TensorBase):
         raise TypeError(f"{tensor} is not an instance of torch.Tensor")
-    for holder in (module._parameters, module._buffers):
-        if key in holder:
-            value = holder[key]
-            if tensor is _MISSING:
-                del holder[key]
-            else:
-                holder[key] = tensor
-            return value
-    value = getattr(module, key, _MISSING)
-    if value is not _MISSING and value is not None and not isinstance(value, TensorBase):
-        raise TypeError(f"attribute `{key}`: {value} is not an instance of torch.Tensor")
-    if tensor is not _MISSING:
-        setattr(module, key, tensor)
-    elif value is not _MISSING:
-        delattr(module, key)
-    return value
+    if key not in module._parameters and key not in module._buffers:
+        value = getattr(module, key, MISSING)
+        if value is MISSING is tensor:
+            return MISSING
+        if value is not MISSING and value is not None and not isinstance(value, TensorBase):
+            raise TypeError(f"attribute `{key}`: {value} is not an instance of torch.Tensor")
+    return swap_tensor(module, key, tensor, allow_missing=True)
 
 
 def stack_module_state(models: Sequence[Module]) -> tuple[Named, Named]:

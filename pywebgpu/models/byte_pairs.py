@@ -12,7 +12,8 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
-from typing import NamedTuple
+
+from pywebgpu.models.vocabulary import Vocabulary
 
 # Python's patterns know no classes of Unicode: they run over a text in which each character beyond ASCII is replaced
 # by one of its class. LONG_S is an s where case does not count.
@@ -21,14 +22,8 @@ CLASSES = {"L": f"A-Za-z{LETTER}{LONG_S}", "N": f"0-9{NUMBER}", "S": f" \\t\\n\\
 KEPT_WORDS = 1 << 14  # whose tokens are remembered
 
 
-class Encoding(NamedTuple):
-    """The ids of a text."""
-
-    ids: list[int]
-
-
-class BytePairs:
-    """A tokenizer of a vocabulary and merges, with the methods of `tokenizers.Tokenizer` that the models call.
+class BytePairs(Vocabulary):
+    """A tokenizer of a vocabulary and merges.
 
     words: the patterns that cut text, one after another, with \\p{L}, \\p{N} and \\s; what none matches is a part too.
     special: tokens that are recognised by their names, and left out of decoded text.
@@ -37,29 +32,11 @@ class BytePairs:
     def __init__(
         self, tokens: Sequence[str], merges: Sequence[tuple[str, str]], words: Sequence[str], special: Sequence[str]
     ) -> None:
-        self._tokens, self._ids = tokens, {token: i for i, token in enumerate(tokens)}
+        super().__init__(tokens, special)
         self._ranks = {pair: rank for rank, pair in enumerate(merges)}
         self._words = [re.compile(_over_classes(pattern)) for pattern in words]
         self._special = frozenset(special)
-        longest_first = sorted(special, key=len, reverse=True)
-        self._special_names = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
         self._word_ids = lru_cache(KEPT_WORDS)(self._join)
-
-    def token_to_id(self, token: str) -> int | None:
-        return self._ids.get(token)
-
-    def id_to_token(self, id: int) -> str | None:
-        return self._tokens[id] if 0 <= id < len(self._tokens) else None
-
-    def encode(self, text: str, *, add_special_tokens: bool = False) -> Encoding:
-        """The ids of a text; names of special tokens in it are those tokens. No template adds others."""
-        ids: list[int] = []
-        start = 0
-        for match in self._special_names.finditer(text):
-            ids += self._encode_plain(text[start : match.start()])
-            ids.append(self._ids[match[0]])
-            start = match.end()
-        return Encoding(ids + self._encode_plain(text[start:]))
 
     def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = True) -> str:
         """The text of ids, those that are unknown left out. Bytes that are no character become U+FFFD."""

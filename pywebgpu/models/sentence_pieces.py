@@ -7,17 +7,16 @@ Source: Kudo, Richardson 2018 (arXiv 1808.06226).  Against the packages `sentenc
 from __future__ import annotations
 
 import heapq
-import re
 from collections.abc import Sequence
 
-from pywebgpu.models.byte_pairs import Encoding
+from pywebgpu.models.vocabulary import Vocabulary, any_of
 
 SPACE = "\u2581"
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)  # types of tokens, by GGUF's numbers
 
 
-class SentencePieces:
-    """A tokenizer of tokens with scores, with the methods of `tokenizers.Tokenizer` that the models call.
+class SentencePieces(Vocabulary):
+    """A tokenizer of tokens with scores.
 
     types: of the tokens.  add_space: whether a text begins with a space of its own, which decoded text has not.
     """
@@ -27,33 +26,18 @@ class SentencePieces:
     ) -> None:
         if not len(tokens) == len(scores) == len(types):
             raise ValueError(f"{len(tokens)} tokens have {len(scores)} scores and {len(types)} types")
-        self._tokens, self._types, self._scores, self.add_space = tokens, types, scores, add_space
-        self._ids = {token: i for i, token in enumerate(tokens)}
-        self._names, self._controls = self._pattern(CONTROL, USER_DEFINED), self._pattern(CONTROL)
+
+        def named(*kinds: int) -> list[str]:
+            return [token for token, kind in zip(tokens, types, strict=True) if kind in kinds and token]
+
+        super().__init__(tokens, named(CONTROL, USER_DEFINED))
+        self._types, self._scores, self.add_space = types, scores, add_space
+        self._controls = any_of(named(CONTROL))
         # Tokens that text is made of; what others are called is not text.
         self._pieces = {token: i for token, i in self._ids.items() if types[i] in (NORMAL, USER_DEFINED, UNUSED)}
         self._bytes = [self._ids.get(f"<0x{byte:02X}>") for byte in range(256)]
         self._byte_of = {i: byte for byte, i in enumerate(self._bytes) if i is not None and types[i] == BYTE}
         self._unknown = next((i for i, kind in enumerate(types) if kind == UNKNOWN), None)
-
-    def token_to_id(self, token: str) -> int | None:
-        return self._ids.get(token)
-
-    def id_to_token(self, id: int) -> str | None:
-        return self._tokens[id] if 0 <= id < len(self._tokens) else None
-
-    def encode(self, text: str, *, add_special_tokens: bool = False) -> Encoding:
-        """The ids of a text; names of special tokens in it are those tokens. No template adds others."""
-        text = text.replace(" ", SPACE)
-        if self.add_space and text and not self._controls.match(text):
-            text = SPACE + text
-        ids: list[int] = []
-        start = 0
-        for match in self._names.finditer(text):
-            ids += self._encode_plain(text[start : match.start()])
-            ids.append(self._ids[match[0]])
-            start = match.end()
-        return Encoding(ids + self._encode_plain(text[start:]))
 
     def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = True) -> str:
         """The text of ids, those that are unknown left out. Bytes that are no character become U+FFFD."""
@@ -66,10 +50,9 @@ class SentencePieces:
         text = data.decode(errors="replace")
         return text.removeprefix(" ") if self.add_space else text
 
-    def _pattern(self, *kinds: int) -> re.Pattern[str]:
-        """The names of the tokens of some types, the longest first."""
-        names = [token for token, kind in zip(self._tokens, self._types, strict=True) if kind in kinds and token]
-        return re.compile("|".join(map(re.escape, sorted(names, key=len, reverse=True))) or r"(?!)")
+    def _prepare(self, text: str) -> str:
+        text = text.replace(" ", SPACE)
+        return SPACE + text if self.add_space and text and not self._controls.match(text) else text
 
     def _encode_plain(self, text: str) -> list[int]:
         return [i for part in self._join(text) for i in self._ids_of(part)]

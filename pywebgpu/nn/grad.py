@@ -13,38 +13,26 @@ from pywebgpu.tensor.tensor import Tensor
 _Steps = int | Sequence[int]
 
 
-def _of_input(
-    rank: int,
-    input_size: Sequence[int],
-    weight: Tensor,
-    grad_output: Tensor,
-    stride: _Steps,
-    padding: _Steps,
-    dilation: _Steps,
-    groups: int,
-) -> Tensor:
+def _gradient(rank: int, operands: list[Tensor], leaf: Tensor, grad_output: Tensor, *options: _Steps) -> Tensor:
+    """The gradient of an operand of a convolution, whose own values do not count: it is linear in each."""
     with grad_mode.enable_grad():
-        x = create.zeros(tuple(input_size), dtype=weight.dtype, device=weight.device, requires_grad=True)
-        convolution = getattr(functional, f"conv{rank}d")
-        out = convolution(x, weight, None, stride, padding, dilation, groups)
-    return gradient.grad(out, x, grad_output, create_graph=grad_mode.is_grad_enabled())[0]  # type: ignore[no-any-return]
+        out = getattr(functional, f"conv{rank}d")(*operands, None, *options)
+    (result,) = gradient.grad(out, leaf, grad_output, create_graph=grad_mode.is_grad_enabled())
+    return result  # type: ignore[no-any-return]
 
 
-def _of_weight(
-    rank: int,
-    input: Tensor,
-    weight_size: Sequence[int],
-    grad_output: Tensor,
-    stride: _Steps,
-    padding: _Steps,
-    dilation: _Steps,
-    groups: int,
-) -> Tensor:
-    with grad_mode.enable_grad():
-        weight = create.zeros(tuple(weight_size), dtype=input.dtype, device=input.device, requires_grad=True)
-        convolution = getattr(functional, f"conv{rank}d")
-        out = convolution(input, weight, None, stride, padding, dilation, groups)
-    return gradient.grad(out, weight, grad_output, create_graph=grad_mode.is_grad_enabled())[0]  # type: ignore[no-any-return]
+def _of_input(rank: int, size: Sequence[int], weight: Tensor, grad_output: Tensor, *options: _Steps) -> Tensor:
+    leaf = _leaf(size, weight)
+    return _gradient(rank, [leaf, weight], leaf, grad_output, *options)
+
+
+def _of_weight(rank: int, input: Tensor, size: Sequence[int], grad_output: Tensor, *options: _Steps) -> Tensor:
+    leaf = _leaf(size, input)
+    return _gradient(rank, [input, leaf], leaf, grad_output, *options)
+
+
+def _leaf(size: Sequence[int], like: Tensor) -> Tensor:
+    return create.zeros(tuple(size), dtype=like.dtype, device=like.device, requires_grad=True)
 
 
 def conv1d_input(

@@ -75,8 +75,8 @@ def test_values_are_those_of_numpy(name: str, dtype: str, device: str) -> None:
 
 def test_numbers_are_rounded_as_in_arithmetic() -> None:
     x = torch.tensor([0.1, 0.7, 1.0, 1e30, 0.0], device="cpu")
-    whole = [(x + 0.3)[0], (x * 0.3)[1], (x / 3)[2], (x * 1e30)[3], (x / 0)[4]]
-    expected = torch.stack(whole).tolist()
+    results = [(x + 0.3)[0], (x * 0.3)[1], (x / 3)[2], (x * 1e30)[3], (x / 0)[4]]
+    expected = torch.stack(results).tolist()
     x[0] += 0.3
     x[1] *= 0.3
     x[2] /= 3

@@ -107,13 +107,13 @@ def test_texts_and_tokens_are_completed(client: openai.OpenAI, model: tuple[Llam
 
 
 def test_a_text_ends_an_answer(client: openai.OpenAI, model: tuple[Llama, Tokenizer]) -> None:
-    whole = _expected(model, model[1].encode("once upon"), 20)
-    stop = whole[6:9]
+    text = _expected(model, model[1].encode("once upon"), 20)
+    stop = text[6:9]
     for streamed in (False, True):
         request: dict[str, Any] = {"model": "small", "prompt": "once upon", "temperature": 0, "max_tokens": 20}
         reply: Any = client.completions.create(**request, stop=[stop, "never said"], stream=streamed)
         replies = list(reply) if streamed else [reply]
-        assert "".join(part.choices[0].text for part in replies) == whole[: whole.index(stop)]
+        assert "".join(part.choices[0].text for part in replies) == text[: text.index(stop)]
         assert replies[-1].choices[0].finish_reason == "stop"
 
 

@@ -110,12 +110,12 @@ def decoded(format: str, rows: int, columns: int = 512, weights: int = 1) -> Sub
     """Few rows times quantised weights of 37 rows, with work on the results."""
 
     def subject(device: str) -> Any:
-        x, found = data(device, rows, columns) / 4, 1.0
+        x, product = data(device, rows, columns) / 4, 1.0
         for number in range(weights):
             blocks = block_formats.quantize(data("cpu", 37, columns) / (3 + number), block_formats.FORMATS[format])
             layer = quantized.QuantizedLinear(quantized.Planes.of_blocks(blocks, format).to(device))
-            found = found * (layer(x) / 16)
-        return found + 1
+            product = product * (layer(x) / 16)
+        return product + 1
 
     return subject
 
