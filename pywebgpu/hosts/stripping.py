@@ -18,6 +18,7 @@ STARTS = {number for number in FORMATTED if tokenize.tok_name[number].endswith("
 ENDS = {number for number in FORMATTED if tokenize.tok_name[number].endswith("END")}
 COMPREHENSIONS = ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp
 SCOPES = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, *COMPREHENSIONS
+FOR_CLASSES = {"ClassVar", "InitVar", "KW_ONLY"}  # types that a dataclass reads
 COMMENTS = re.compile(r"^[ \t]*(?:/\*\*(?:(?!\*/).)*\*/|//[^\n]*)[ \t]*$", re.MULTILINE | re.DOTALL)
 
 
@@ -36,17 +37,21 @@ def _bare_python(source: str) -> str:
 def without_comments(source: str) -> str:
     """The same program, each line at its number: no comments, docstrings and types, narrow indentation."""
     lines = source.splitlines(keepends=True)
-    kept, inside = list(lines), set[int]()
+    kept, inside, bracketed, depth = list(lines), set[int](), set[int](), 0
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         line, column = token.start
+        if depth and not lines[line - 1][:column].strip():
+            bracketed.add(line - 1)
+        if token.type == tokenize.OP:
+            depth += (token.string in "([{") - (token.string in ")]}")
         if token.type == tokenize.COMMENT:
             kept[line - 1] = lines[line - 1][:column].rstrip() + "\n"
         elif line != token.end[0] and (token.type == tokenize.STRING or token.type in FORMATTED):
             inside.update(range(line, token.end[0]))
     nodes = [*ast.walk(ast.parse(source))]
-    for line, start, end in sorted(_annotations(nodes, lines), reverse=True):
+    for line, start, end, short in sorted(_annotations(nodes, lines), reverse=True):
         encoded = kept[line - 1].encode()  # Columns of a tree count bytes.
-        kept[line - 1] = (encoded[:start] + encoded[end:]).decode()
+        kept[line - 1] = (encoded[:start] + short + encoded[end:]).decode()
     for node in reversed(nodes):  # What is inside before what is around it, which may go whole.
         if _is_for_checkers(node):
             kept[_first_line(node) - 1 : node.end_lineno] = ["\n"] * ((node.end_lineno or 0) - _first_line(node) + 1)
@@ -56,7 +61,7 @@ def without_comments(source: str) -> str:
                 kept[text.lineno - 1 : text.end_lineno] = ["\n"] * (text.end_lineno - text.lineno + 1)
                 if len(node.body) == 1:
                     kept[text.lineno - 1] = " " * text.col_offset + '""\n'
-    return _dedented(_without_type_imports(kept), inside)
+    return _dedented(_without_type_imports(kept), inside, bracketed)
 
 
 def with_short_names(source: str) -> str:
@@ -182,20 +187,24 @@ def _first_line(node: ast.If | ast.FunctionDef) -> int:
     return min(node.lineno, *(decorator.lineno for decorator in decorators)) if decorators else node.lineno
 
 
-def _dedented(lines: list[str], inside: set[int]) -> str:
-    """A program with one space a level, but for the lines that begin inside of texts."""
+def _dedented(lines: list[str], inside: set[int], bracketed: set[int]) -> str:
+    """A program with one space a level, none inside of brackets; lines that begin inside of texts are as they were."""
     depths = [0 if number in inside else len(line) - len(line.lstrip(" ")) for number, line in enumerate(lines)]
-    return "".join([" " * (depth // 4) + line[depth:] for line, depth in zip(lines, depths, strict=True)])
+    levels = [0 if number in bracketed else depth // 4 for number, depth in enumerate(depths)]
+    return "".join([level * " " + line[depth:] for line, depth, level in zip(lines, depths, levels, strict=True)])
 
 
-def _annotations(nodes: Iterable[ast.AST], lines: list[str]) -> Iterator[tuple[int, int, int]]:
-    """Where functions and variables say types, on one line each: its number, and the columns from and to.
+def _annotations(nodes: Iterable[ast.AST], lines: list[str]) -> Iterator[tuple[int, int, int, bytes]]:
+    """Where types stand, on one line each: its number, the columns from and to, and what takes its place.
 
-    Those of a class's own body stay: a dataclass reads them.
+    A field of a class needs some type, or it is none to a dataclass, which reads only whether it is for instances.
     """
     of_classes = {id(inner) for node in nodes if isinstance(node, ast.ClassDef) for inner in node.body}
     for node in nodes:
-        if isinstance(node, ast.AnnAssign) and node.value is not None and id(node) not in of_classes:
+        if isinstance(node, ast.AnnAssign) and id(node) in of_classes:
+            if FOR_CLASSES.isdisjoint(_names(node.annotation)):
+                yield from _span(node.annotation.lineno, node.annotation.col_offset, node.annotation, b"int")
+        elif isinstance(node, ast.AnnAssign) and node.value is not None:
             yield from _span(node.lineno, node.target.end_col_offset or 0, node.annotation)
         elif isinstance(node, ast.arg) and node.annotation is not None:
             yield from _span(node.lineno, node.col_offset + len(node.arg.encode()), node.annotation)
@@ -204,7 +213,7 @@ def _annotations(nodes: Iterable[ast.AST], lines: list[str]) -> Iterator[tuple[i
             yield from _span(node.returns.lineno, start, node.returns)
 
 
-def _span(line: int, start: int, annotation: ast.expr) -> Iterator[tuple[int, int, int]]:
+def _span(line: int, start: int, annotation: ast.expr, short: bytes = b"") -> Iterator[tuple[int, int, int, bytes]]:
     """From a column to the end of an annotation, where both are on the line."""
     if start >= 0 and annotation.end_lineno == line:
-        yield line, start, annotation.end_col_offset or 0
+        yield line, start, annotation.end_col_offset or 0, short

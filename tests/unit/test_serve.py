@@ -30,7 +30,7 @@ _SPEC.loader.exec_module(parts)
 BLOCKS = ("body", "orelse", "handlers", "finalbody")
 USES = (ast.Name, ast.Constant)
 COMPREHENSIONS = ("listcomp", "setcomp", "dictcomp", "genexpr")  # as symtable names their scopes
-DOWNLOAD = 300_300  # bytes that the Train tab may load besides Pyodide
+DOWNLOAD = 300_000  # bytes that the Train tab may load besides Pyodide
 # Modules of the other tabs, of the first view, and of what is looked at when it is opened.
 LAZY = (
     *("editor", "files", "gallery", "interplay", "sharing", "terminal", "widgets"),
@@ -307,7 +307,7 @@ def test_variables_of_functions_become_letters(source: str, short: str | None) -
 
 
 def shape(source: str) -> tuple[str, list[int]]:
-    """Every statement with its line, but for docstrings, and for types outside of a class's own body."""
+    """Every statement with its line, but for docstrings and types; a field of a class has some type."""
     tree = ast.parse(source)
     nodes = [*ast.walk(tree)]
     of_classes = {id(inner) for node in nodes if isinstance(node, ast.ClassDef) for inner in node.body}
@@ -316,6 +316,8 @@ def shape(source: str) -> tuple[str, list[int]]:
             node.annotation = None
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             node.returns = None
+        if isinstance(node, ast.AnnAssign) and id(node) in of_classes and is_short(node.annotation):
+            node.annotation = ast.Name("int")
         for field in BLOCKS:
             block = getattr(node, field, None)
             if isinstance(block, list):
@@ -334,6 +336,11 @@ def shape(source: str) -> tuple[str, list[int]]:
                 node.body[:1] = [] if node.body[1:] else [ast.copy_location(ast.Expr(ast.Constant("")), node.body[0])]
             node.body.sort(key=lambda statement: statement.lineno)
     return ast.dump(tree), [node.lineno for node in statements(tree)]
+
+
+def is_short(annotation: ast.expr) -> bool:
+    """Whether it is on one line, and says no more than a type."""
+    return annotation.lineno == annotation.end_lineno and "ClassVar" not in ast.unparse(annotation)
 
 
 def statements(node: ast.AST) -> Iterator[ast.stmt]:
