@@ -10,7 +10,7 @@ from typing import Any
 
 from pywebgpu.sparse import SparseTensor, addmm, compressed, mm
 from pywebgpu.support import closed_types
-from pywebgpu.tensor import create, dispatch, outputs, random
+from pywebgpu.tensor import create, dispatch, output_rules, random
 from pywebgpu.tensor.tensor import Tensor
 
 SPACES = ("pywebgpu", "torch", "pywebgpu.special", "pywebgpu.nn.functional")  # whose functions methods stand for
@@ -32,7 +32,7 @@ def call(func: Callable[..., Any], types: Iterable[type], args: Sequence[Any], o
         return out._take(result)
     if isinstance(result, SparseTensor):
         raise RuntimeError(f"{name}: Expected `out` of layout {result.layout}, but got one of layout {out.layout}")
-    return dispatch.disabled(outputs.into, types, (out, result, name))
+    return dispatch.disabled(output_rules.into, types, (out, result, name))
 
 
 def _rule(func: Callable[..., Any], name: str, args: Sequence[Any]) -> Callable[..., Any] | None:

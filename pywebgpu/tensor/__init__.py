@@ -2,4 +2,5 @@
 
 from pywebgpu.support import lazy as _lazy
 
-_lazy.modules(__name__, "subscripts")  # A step of training seldom has other subscripts than those of the first axis.
+# A step of training seldom has other subscripts than those of the first axis, and no `out=`.
+_lazy.modules(__name__, "output_rules subscripts")

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from pywebgpu.errors import RangeError, ShapeError
 from pywebgpu.support import closed_types, shapes
-from pywebgpu.tensor import complex_numbers, create, dispatch, outputs
+from pywebgpu.tensor import complex_numbers, create, dispatch, output_rules, outputs
 from pywebgpu.tensor.apply import aten, called
 from pywebgpu.tensor.memory_format import all_of, in_memory
 from pywebgpu.tensor.methods import named_by_numpy
@@ -23,7 +23,7 @@ def _row_major(view: Tensor) -> Tensor:
 
 def _copying(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
-    def function(input: Tensor, *args: Any, out: outputs.Output | None = None, **options: Any) -> object:
+    def function(input: Tensor, *args: Any, out: output_rules.Output | None = None, **options: Any) -> object:
         result = method(input, *args, **options)
         copies: Any = tuple(map(_row_major, result)) if isinstance(result, tuple) else _row_major(result)
         return outputs.finished(f"{name}_copy", copies, out, input)

@@ -15,7 +15,7 @@ from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node
 from pywebgpu.support.closed_types import strided
 from pywebgpu.support.shapes import Shape
-from pywebgpu.tensor import outputs
+from pywebgpu.tensor import output_rules
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.memory_format import formatted
 from pywebgpu.tensor.tensor import Tensor
@@ -75,7 +75,7 @@ class FactoryOptions:
         if self.out is not None:
             if self.name in RANGES and self.out.numel() == result.numel():
                 result = result.view(self.out.shape)
-            result = outputs.into(self.out, result, self.name, is_quiet=True)
+            result = output_rules.into(self.out, result, self.name, is_quiet=True)
         return result._require_grad() if self.requires_grad else result
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from pywebgpu import dtypes
@@ -11,7 +11,7 @@ from pywebgpu.composites import arithmetic, elementwise, joining
 from pywebgpu.dtypes import DType
 from pywebgpu.step_capture.free_number import NUMBERS
 from pywebgpu.support import shapes
-from pywebgpu.tensor import outputs, pointwise, reduction
+from pywebgpu.tensor import output_rules, outputs, pointwise, reduction
 from pywebgpu.tensor.apply import apply
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.methods import ALIASES, OPERANDS, aliased, also_named
@@ -75,10 +75,10 @@ def _function(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
             if not args and "input" in options:
                 args = (options.pop("input"),)
         if out is not None:
-            if not _takes_out(name, args, options):
+            if not output_rules.takes_out(name, args, options):
                 raise TypeError(f"{name}() got an unexpected keyword argument 'out'")
-            outputs.check(name, out, args)
-            if name in _OF_OUT:
+            output_rules.check(name, out, args)
+            if name in output_rules.OF_OUT:
                 options.setdefault("dtype", out.dtype)
         if args and isinstance(args[0], TensorBase):
             result = method(*args, **options)
@@ -86,31 +86,10 @@ def _function(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
             result = _number_first(name, args[0], args[1:], options)
         else:
             raise TypeError(f'{name}() missing 1 required positional arguments: "input"')
-        return result if out is None else outputs.into(out, result, name)
+        return result if out is None else output_rules.into(out, result, name)
 
     function.__module__, function.__qualname__ = "pywebgpu", name  # Where it is found by its name.
     return function
-
-
-_OF_OUT = {"cumprod", "cumsum", "prod", "sum"}  # They compute in the dtype of `out`.
-_WITHOUT_OUT = {
-    "adjoint", "allclose", "argsort", "argwhere", "as_strided", "bincount", "broadcast_to", "chunk", "clone", "conj",
-    "count_nonzero", "detach", "diag_embed", "diagflat", "diagonal", "diagonal_scatter", "dist", "dsplit", "equal",
-    "flatten", "flip", "fliplr", "flipud", "hsplit", "index_fill", "index_put", "is_complex", "is_conj",
-    "is_floating_point", "is_neg", "is_nonzero", "is_same_size", "is_signed", "isclose", "isfinite", "isinf", "isnan",
-    "isreal", "istft", "masked_fill", "masked_scatter", "moveaxis", "movedim", "narrow", "numel", "permute",
-    "positive", "put", "ravel", "relu", "repeat_interleave", "reshape", "resolve_conj", "resolve_neg", "roll", "rot90",
-    "rsub", "select", "select_scatter", "split", "split_with_sizes", "squeeze", "stft", "swapaxes", "swapdims", "t",
-    "tensor_split", "tile", "trace", "transpose", "unbind", "unflatten", "unique", "unique_consecutive", "unsqueeze",
-    "vsplit",
-}  # fmt: skip
-_OF_AN_AXIS = {"median", "nanmedian", "prod", "sum"}  # They take `out` where an axis is given.
-
-
-def _takes_out(name: str, args: Sequence[object], options: Mapping[str, object]) -> bool:
-    if name in _OF_AN_AXIS and len(args) == 1 and "dim" not in options:
-        return False
-    return name not in _WITHOUT_OUT and not name.endswith("_")
 
 
 def _number_first(name: str, first: object, args: tuple[Any, ...], options: dict[str, Any]) -> object:
@@ -130,7 +109,7 @@ def _number_first(name: str, first: object, args: tuple[Any, ...], options: dict
 
 def can_cast(from_: DType, to: DType) -> bool:
     """Whether a result of one dtype may be stored as another: a kind may widen, and never narrow."""
-    return outputs.may_hold(to, from_)
+    return output_rules.may_hold(to, from_)
 
 
 def promote_types(type1: DType, type2: DType) -> DType:
