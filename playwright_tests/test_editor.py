@@ -16,6 +16,8 @@ torch.get_default_device()
 """
 WRONG = "def f():\n    return 1 / 0\n\nf()\n"
 ENDLESS = "n = 0\nprint('begun')\nwhile True:\n    n += 1\n"
+# What scrolls inside the output, which scrolls itself in both directions.
+SCROLLERS = "all => all.filter(one => /auto|scroll/.test(getComputedStyle(one).overflow)).map(one => one.outerHTML)"
 WAITING = "import asyncio\nprint('asleep')\nawait asyncio.sleep(1000)\n"
 
 
@@ -176,6 +178,8 @@ def test_example_runs(page: Page, address: str) -> None:
     expect(page.locator("#output")).to_contain_text("step 4: loss 0.", timeout=STEPPED)
     expect(page.locator("#output")).to_contain_text("dispatches", timeout=STEPPED)
     finish(page)
+    photograph(page, "7-kernels")
+    assert page.locator("#output *").evaluate_all(SCROLLERS) == []
     examples.select_option("boundary")
     expect(page).to_have_url(re.compile("#gallery/boundary"))
     finish(page)

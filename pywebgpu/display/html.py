@@ -5,7 +5,8 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Sequence
 
-CARD = "font:13px/1.45 system-ui,sans-serif;margin:4px 0;max-width:100%;overflow-x:auto"
+# Without a scroller of its own: whatever shows it has one, and one inside another hides half of a table on a phone.
+CARD = "font:13px/1.45 system-ui,sans-serif;margin:4px 0"
 MONO = "font:12px/1.4 ui-monospace,monospace;white-space:pre;margin:4px 0"
 SOFT = "opacity:.65"
 

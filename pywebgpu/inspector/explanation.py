@@ -84,7 +84,7 @@ class Explanation:
             rows.append("".join(f'<td style="text-align:left;vertical-align:top">{cell}</td>' for cell in cells))
         heads = "".join(f'<th style="text-align:left">{name}</th>' for name in ("kernel", "ops", "grid", "for", "line"))
         body = "".join(f"<tr>{row}</tr>" for row in rows)
-        style = "font:13px/1.45 system-ui,sans-serif;overflow-x:auto"
+        style = "font:13px/1.45 system-ui,sans-serif"
         return f'<div style="{style}">{total}<table><tr>{heads}</tr>{body}</table></div>'
 
 

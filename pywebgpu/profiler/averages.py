@@ -113,7 +113,7 @@ class Averages(list[Average]):
             cells = "".join(f'<td style="text-align:right">{cell}</td>' for cell in self._cells(row))
             lines.append(f'<tr><td style="text-align:left">{escape(row.key)}</td>{cells}</tr>')
         notes = "".join(f"<div>{escape(note)}</div>" for note in self._totals())
-        style = "font:13px/1.45 system-ui,sans-serif;overflow-x:auto"
+        style = "font:13px/1.45 system-ui,sans-serif"
         return f'<div style="{style}"><table>{"".join(lines)}</table>{notes}</div>'
 
 
