@@ -9,6 +9,7 @@ import dis
 import functools
 import inspect
 import operator
+import re
 import sys
 import types
 import warnings
@@ -71,9 +72,20 @@ CONTEXTS: dict[str, Callable[[], object]] = {
     ),
 }
 
+# NumPy makes dates of texts by these types and functions, and reads the clock where the text is "now" or "today".
+DATES = re.compile("M8|(?i:datetime64|busday)|^[<>=|]?M$")
+
 
 def _numpy() -> Any:
     return sys.modules["numpy"]
+
+
+def is_of_dates(value: object) -> bool:
+    """Whether NumPy makes dates of texts by a value: an array, a type or a function of its own, or the name of one."""
+    if type(value) is str:
+        return DATES.search(value) is not None
+    texts = getattr(value, "__name__", type(value).__name__), repr(getattr(value, "dtype", value))
+    return any(map(DATES.search, texts))
 
 
 # What an entry asks of names: it holds nothing of the walk, which has met everything.

@@ -55,17 +55,20 @@ LARGEST = 1000  # items of a container that are looked at
 BYTES = 1 << 16  # of an array that are looked at
 MOST = 50_000  # entries in all
 META = "a metaclass"
+OF_NUMPY = frozenset({"numpy", "__array__"})  # methods that give arrays
+READS_CLOCK = "NumPy makes dates of texts in it, which may say what the time is"
 
 
 def survey(roots: list[tuple[str, Any]], watched: Watch, capture: Capture, call: signature.Call) -> Surroundings:
     """What the code that ran can see from the roots and from its own globals. call: its arguments."""
     views = [("_base", "a tensor")] * any(tensor._base is not None for tensor in call.tensors)
     views += [("base", "an array")] * call.has_array_views
+    values = [value for value in signature.values_in(call) if type(value) is str or signature.is_array(value)]
     codes = [code for code, _ in watched.codes.values()]
     names = frozenset().union(*(watch.names_of(code) for code in codes), *(code.co_names for code in watched.library))
     is_dynamic = not names.isdisjoint(watch.DYNAMIC)
     while True:
-        walk = _Walk(watched, capture, names, views, is_dynamic=is_dynamic)
+        walk = _Walk(watched, capture, names, views, values, is_dynamic=is_dynamic)
         surroundings = walk.run(roots)
         if walk.more <= names and walk.is_dynamic == is_dynamic:
             return surroundings
@@ -76,10 +79,18 @@ class _Walk:
     """One walk, for code that reads attributes of these names. more: names that objects on the way read.
 
     views: by what name the code would see of what an argument is a view, and what that is.
+    values: the texts and arrays among the arguments.
     """
 
     def __init__(
-        self, watched: Watch, capture: Capture, names: frozenset[str], views: list[tuple[str, str]], *, is_dynamic: bool
+        self,
+        watched: Watch,
+        capture: Capture,
+        names: frozenset[str],
+        views: list[tuple[str, str]],
+        values: list[Any],
+        *,
+        is_dynamic: bool,
     ) -> None:
         self.capture, self.views = capture, views
         self.codes, self.library = watched.codes, watched.library
@@ -93,6 +104,9 @@ class _Walk:
         self.kept: list[Place] = []  # of numbers that stand for several values
         self.tells = False  # what tells a free number from Python's own is met
         codes = [code for code, _ in watched.codes.values()]
+        texts = itertools.chain(names - {"M"}, values, *map(watch.texts_of, codes))
+        self.names_dates = any(map(counting.is_of_dates, texts))  # one may stand for a type of NumPy's dates
+        self.gets_arrays = not names.isdisjoint(OF_NUMPY) or any(map(signature.is_array, values))
         loads = [*map(watch.loads_of, codes)]
         self.passed = frozenset().union(*(load.passed for load in loads))
         self.after: dict[str, set[str]] = defaultdict(set)  # by name of what is read: the attributes that code names
@@ -127,9 +141,12 @@ class _Walk:
         while self.waiting and self.size <= MOST:
             title, value = self.waiting.popleft()
             self.tells |= id(value) in watch.TELLERS and title != META
+            self.names_dates |= type(value) is str and counting.is_of_dates(value)
             if type(value) not in EXACT and id(value) not in self.met:
                 self.met[id(value)] = value
                 self._meet(title, value)
+        if self.names_dates and (self.gets_arrays or id(counting.CONTEXTS["numpy"]) in self.met):
+            self._refuse(READS_CLOCK)
         if self.size > MOST:
             self._refuse(f"the code that ran can see more than {MOST} things")
         for code in counting.unknown(self.codes, self.found):
@@ -273,8 +290,11 @@ class _Walk:
     def _context_of(self, value: object) -> None:
         """Arithmetic that a context decides is only as it was where the context is."""
         name = kinds.name_of(value) if is_a(value, types.ModuleType) else type(value).__module__
-        name = value.__module__ if is_a(value, type) else name
-        look = counting.CONTEXTS.get(name.partition(".")[0]) if isinstance(name, str) else None
+        name = value.__module__ if is_a(value, (type, types.BuiltinFunctionType)) else name
+        package = name.partition(".")[0] if isinstance(name, str) else ""
+        if package == "numpy" and counting.is_of_dates(value):
+            self._refuse(READS_CLOCK)
+        look = counting.CONTEXTS.get(package)
         if look is not None and id(look) not in self.met:
             self.met[id(look)] = look
             self._note(name, Facts("its context", look))

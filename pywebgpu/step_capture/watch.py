@@ -244,11 +244,16 @@ def tells_numbers_apart(code: CodeType) -> bool:
         return False
     if not TELLING.isdisjoint(code.co_names) or any(before in NUMBERS for before, _ in loads_of(code).after):
         return True
-    parts = [part for constant in code.co_consts for part in (constant if isinstance(constant, tuple) else (constant,))]
-    texts = [text for text in parts if isinstance(text, str)]
+    texts = texts_of(code)
     if not OF_FREE.isdisjoint((*texts, *code.co_names)) or any(map(STARRED.search, texts)):
         return True
     return not (TELLING_BUILTINS.isdisjoint(code.co_names) or TELLING_BUILTINS.isdisjoint(globals_of(code)[0]))
+
+
+def texts_of(code: CodeType) -> list[str]:
+    """The texts that stand in code, also as items."""
+    parts = [part for constant in code.co_consts for part in (constant if isinstance(constant, tuple) else (constant,))]
+    return [text for text in parts if isinstance(text, str)]
 
 
 # What code compares by identity without knowing a program's objects: `x is None`.

@@ -1,5 +1,6 @@
 """What a compiled step cannot know is not replayed: state in unlikely places changes between two calls."""
 
+import datetime as dt
 import decimal
 import functools
 import logging
@@ -115,3 +116,38 @@ def test_a_replay_gives_what_python_gives(case: Case, tmp_path: Path) -> None:
     assert results == wanted, step.reasons
     assert replays[0] >= case.replays, step.reasons
     assert step.reasons or not step.counters["recompiles"], "a step that is recorded again says why"
+
+
+DAY = "2000-01-01"
+DATES = np.array([DAY], "M8[s]")
+FIELDS = np.dtype([("a", "M8[s]")])
+NAMED = {"dtype": "datetime64[s]"}
+# What NumPy makes dates of texts by. A text that says "now" or "today" is read from the clock.
+MAKING_DATES = {
+    "a class": lambda x: x * int(np.datetime64(*[DAY, "s"]).astype(int) % 9),
+    "a text in code": lambda x: x * int(np.array([DAY], "M8[s]").astype(int)[0] % 9),
+    "a letter": lambda x: x * np.zeros(2, "M").size,
+    "an array": lambda x: x * int(np.full_like(DATES, DAY).astype(int)[0] % 9),
+    "a type": lambda x: x * int(np.array([DAY], DATES.dtype).astype(int)[0] % 9),
+    "a type of fields": lambda x: x * np.zeros(2, FIELDS).size,
+    "a text that is passed": lambda x: x * int(np.array([DAY], **NAMED).astype(int)[0] % 9),
+    "a calendar": lambda x: x * int(np.is_busday(dt.date(2000, 1, 1))),
+}
+
+
+@pytest.mark.parametrize("way", MAKING_DATES)
+def test_dates_of_texts(way: str) -> None:
+    step = pywebgpu.compile(MAKING_DATES[way])
+    for _ in range(CALLS):
+        step(pywebgpu.ones(2))
+    assert not step.counters["replays"]
+    assert "NumPy makes dates" in step.reasons[-1]
+
+
+@pytest.mark.parametrize("array", [DATES, np.ones(3)], ids=["dates", "numbers"])
+def test_dates_that_are_passed(array: Any) -> None:
+    step = pywebgpu.compile(lambda x, array: x * array.size)
+    for _ in range(2 * CALLS):
+        step(pywebgpu.ones(2), array)
+    assert bool(step.counters["replays"]) == (array is not DATES), step.reasons
+    assert any("NumPy makes dates" in reason for reason in step.reasons) == (array is DATES)
