@@ -40,8 +40,8 @@ class GradScaler:
 
     The scale shrinks by `backoff_factor` where a step was skipped, and grows by `growth_factor` after `growth_interval`
     steps that were not. device: where outputs are, which is not looked at. enabled=False makes all of it pass through.
-    Against torch: an optimizer of torch.optim never waits for the device; its `state["step"]` is a tensor, as
-    torch's, from the first scaled step on, and counts no skipped ones.
+    Against torch: an optimizer of torch.optim never waits for the device; its `state["step"]` is on
+    the device from the first scaled step on, and counts no skipped ones.
     """
 
     def __init__(

@@ -231,6 +231,7 @@ LATER = (
     "nn/utils/stateless.py",
     "optim/adafactor.py",
     "optim/adam_relatives.py",
+    "optim/counts.py",
     "optim/lbfgs.py",
     "optim/lion.py",
     "optim/lr_scheduler/annealing.py",

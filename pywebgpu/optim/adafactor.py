@@ -12,7 +12,7 @@ class Adafactor(shaped.ShapedRule):
     u is g / sqrt(v), and a is max(eps2, rms(p)) * min(lr, 1 / sqrt(step)). v is the running mean of g^2, for matrices
     as the product of its means by rows and by columns.
     State: step, and row_var and col_var, or variance of parameters with fewer than two dimensions.
-    Source: Shazeer, Stern 2018 (arXiv 1804.04235).  Against torch: the same; `step` is an int.
+    Source: Shazeer, Stern 2018 (arXiv 1804.04235).  Against torch: the same.
     """
 
     def __init__(

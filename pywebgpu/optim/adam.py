@@ -11,7 +11,7 @@ class Adam(update_rule.UpdateRule):
     added to the gradient, or taken off the parameter with `decoupled_weight_decay`. `foreach`, `capturable` and `fused`
     are accepted and change nothing.
     State: step, exp_avg, exp_avg_sq, and max_exp_avg_sq with amsgrad.
-    Source: Kingma, Ba 2014 (arXiv 1412.6980); Reddi et al. 2018.  Against torch: the same; `step` is an int.
+    Source: Kingma, Ba 2014 (arXiv 1412.6980); Reddi et al. 2018.  Against torch: the same.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Adam(update_rule.UpdateRule):
 class AdamW(Adam):
     """Adam whose weight decay is taken off the parameter: p = p * (1 - lr * weight_decay) before the step.
 
-    Source: Loshchilov, Hutter 2017 (arXiv 1711.05101).  Against torch: the same; `step` is an int.
+    Source: Loshchilov, Hutter 2017 (arXiv 1711.05101).  Against torch: the same.
     """
 
     def __init__(

@@ -3,14 +3,14 @@
 from typing import Any
 
 from pywebgpu import dtypes
-from pywebgpu.optim import adam, optimizer, update_rule
+from pywebgpu.optim import adam, numbers, optimizer, update_rule
 from pywebgpu.tensor import create, tensor
 
 
 class RAdam(update_rule.UpdateRule):
     """Adam whose scaling starts when its variance can be known, and is rectified until then.
 
-    Source: Liu et al. 2019 (arXiv 1908.03265).  Against torch: the same; `step` is an int.
+    Source: Liu et al. 2019 (arXiv 1908.03265).  Against torch: the same.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class NAdam(update_rule.UpdateRule):
     """Adam with Nesterov's momentum: the step mixes the gradient with the mean that the next step will use.
 
     State: step, mu_product, exp_avg, exp_avg_sq.
-    Source: Dozat 2016.  Against torch: the same; `step` and `mu_product` are numbers of the host.
+    Source: Dozat 2016.  Against torch: the same.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class Adamax(update_rule.UpdateRule):
     """m = lerp(m, g, 1 - beta1);  u = max(beta2 * u, |g| + eps);  p = p - lr / (1 - beta1^step) * m / u.
 
     State: step, exp_avg (m), exp_inf (u).
-    Source: Kingma, Ba 2014 (arXiv 1412.6980), section 7.  Against torch: the same; `step` is an int.
+    Source: Kingma, Ba 2014 (arXiv 1412.6980), section 7.  Against torch: the same.
     """
 
     def __init__(
@@ -151,6 +151,7 @@ class SparseAdam(update_rule.UpdateRule):
     """
 
     sparse_gradients = "rows"
+    _state = numbers.Counts
 
     def __init__(
         self,

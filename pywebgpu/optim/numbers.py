@@ -6,12 +6,15 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, ItemsView, Iterator, ValuesView
 from functools import partial
+from importlib import import_module
 from itertools import repeat
 from operator import is_
 from typing import TYPE_CHECKING, Any, Self
+from weakref import WeakValueDictionary
 
 from pywebgpu.ir.graph import thread_state
 from pywebgpu.ir.observer import changed
+from pywebgpu.optim import grouping
 from pywebgpu.step_capture.free_number import FREE, FreeFloat, plain
 
 if TYPE_CHECKING:
@@ -125,7 +128,7 @@ class Options(dict[str, Any]):
         dict.__setitem__(self, name, (*items[:index], number, *items[index + 1 :]))
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (dict(self),)
+        return type(self), (dict(dict.items(self)),)
 
     def _read(self, capture: Observer, name: str, value: object) -> Any:
         find, handed = super().__getitem__, _is_asked_by_program()
@@ -159,6 +162,43 @@ class Counts(Options):
     """Its whole numbers are free, too: they count steps. Which of them are equal decides what is updated together."""
 
     KINDS = (int, float)
+
+
+class RuleCounts(Counts):
+    """What a rule of this package remembers of a parameter: to a program its counts are tensors, as PyTorch's are.
+
+    There is one tensor of a count as long as a program has it. It shows what is counted, and a write to it counts.
+    """
+
+    _shown: WeakValueDictionary[str, Tensor] | None = None
+
+    def __getitem__(self, name: str) -> Any:
+        value = super().__getitem__(name)
+        return self.shown(name, value) if name in grouping.COUNTS and _is_asked_by_program() else value
+
+    def items(self) -> Any:
+        return ItemsView(self)
+
+    def values(self) -> Any:
+        return ValuesView(self)
+
+    def __setitem__(self, name: str, value: object) -> None:
+        if self._shown is None or name not in grouping.COUNTS or self._shown.get(name) is not value:
+            super().__setitem__(name, value)
+
+    def shown(self, name: str, value: Any) -> Any:
+        """What a program gets for a value."""
+        if name not in grouping.COUNTS or not isinstance(value, int | float):
+            return value
+        counts = import_module("pywebgpu.optim.counts")
+        if thread_state.observer is not None:
+            return counts.of_number(value)
+        if self._shown is None:
+            self._shown = WeakValueDictionary()
+        tensor = self._shown.get(name)
+        if tensor is None:
+            self._shown[name] = tensor = counts.shown(self, name)
+        return tensor
 
 
 class States(defaultdict[Any, Any]):

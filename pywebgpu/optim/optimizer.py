@@ -10,13 +10,12 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from pywebgpu import dtypes
 from pywebgpu.autodiff import grad_mode
 from pywebgpu.ir.graph import thread_state
 from pywebgpu.ir.observer import changed, share
 from pywebgpu.optim import grouping, numbers
 from pywebgpu.runtime import executor
-from pywebgpu.tensor import create, grad_accumulator, methods, tensor
+from pywebgpu.tensor import grad_accumulator, methods, tensor
 
 Rate = float | tensor.Tensor
 Loss = tensor.Tensor | float | None
@@ -296,10 +295,10 @@ def _copied(value: Any, old: object) -> Any:
 
 
 def _plain(state: State) -> State:
-    """A state as files have it: its count of steps is a tensor of the host there."""
-    if not isinstance(state, dict) or not isinstance(state.get("step"), int):
-        return dict(state) if isinstance(state, numbers.Options) else state
-    return state | {"step": create.tensor(float(state["step"]), dtype=dtypes.float32, device="cpu")}
+    """A state as a program gets it: its counts are tensors."""
+    if isinstance(state, numbers.RuleCounts):
+        return {name: state.shown(name, value) for name, value in state.items()}
+    return dict(state) if isinstance(state, numbers.Options) else state
 
 
 def submit(params: Iterable[tensor.Tensor]) -> None:

@@ -10,7 +10,7 @@ class RMSprop(update_rule.UpdateRule):
     `centered` takes the square of the mean gradient off v. `foreach` and `capturable` are accepted and change nothing.
     State: step, square_avg, momentum_buffer with momentum, grad_avg when centered.
     Source: Hinton, lecture 6e of "Neural Networks for Machine Learning"; Graves 2013 (arXiv 1308.0850), centered.
-    Against torch: the same; `step` is an int.
+    Against torch: the same.
     """
 
     def __init__(
@@ -63,8 +63,8 @@ class Adagrad(update_rule.UpdateRule):
     """s = s + g^2;  p = p - lr / (1 + (step - 1) * lr_decay) * g / (sqrt(s) + eps).
 
     `foreach` and `fused` are accepted and change nothing. State: step, sum.
-    Source: Duchi, Hazan, Singer 2011.  Against torch: the same; `step` is an int, and the state exists from the first
-    step on.
+    Source: Duchi, Hazan, Singer 2011.  Against torch: the same, but the state exists from the first step
+    on.
     """
 
     sparse_gradients = "dense"
@@ -114,7 +114,7 @@ class Adadelta(update_rule.UpdateRule):
 
     u is the running mean of d^2, as v is of g^2. `foreach` and `capturable` are accepted and change nothing.
     State: step, square_avg (v), acc_delta (u).
-    Source: Zeiler 2012 (arXiv 1212.5701).  Against torch: the same; `step` is an int.
+    Source: Zeiler 2012 (arXiv 1212.5701).  Against torch: the same.
     """
 
     def __init__(

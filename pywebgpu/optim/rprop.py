@@ -8,7 +8,7 @@ class Rprop(update_rule.UpdateRule):
     """p = p - s * sign(g), where s grows while the sign of g stays, and shrinks, without a step, when it turns.
 
     State: step, prev (the last g), step_size (s).
-    Source: Riedmiller, Braun 1993.  Against torch: the same; `step` is an int.
+    Source: Riedmiller, Braun 1993.  Against torch: the same.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class ASGD(update_rule.UpdateRule):
     """Gradient descent at rate eta = lr / (1 + lambd * lr * step)^alpha, and the average of p from step t0 on.
 
     State: step, eta, mu (the weight of the newest p in the average), ax (the average).
-    Source: Polyak, Juditsky 1992.  Against torch: the same; step, eta and mu are numbers of the host.
+    Source: Polyak, Juditsky 1992.  Against torch: the same.
     """
 
     def __init__(

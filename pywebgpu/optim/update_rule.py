@@ -24,6 +24,7 @@ class UpdateRule(optimizer.Optimizer):
 
     _begins_states = _takes_complex = True
     _group = numbers.Options
+    _state: type[numbers.Counts] = numbers.RuleCounts
     sparse_gradients: Literal["refused", "dense", "rows"] = "refused"  # or taken as dense ones, or by their rows
     _overflowed: tensor.Tensor | None = None
 
@@ -198,6 +199,8 @@ class UpdateRule(optimizer.Optimizer):
 
     def _begin(self, params: list[tensor.Tensor], states: list[optimizer.State], group: optimizer.Group) -> None:
         """Gives the parameters the state before their first step: it was there before a step that is captured."""
+        for state in states:  # A program may have asked for it before, and have it.
+            state.__class__ = self._state
         with observer.unobserved():
             together = len(params) > 1
             if params[0].is_complex():
@@ -226,6 +229,9 @@ class UpdateRule(optimizer.Optimizer):
             for name, default in self.defaults.items():
                 group.setdefault(name, default)
         for values in self.state.values():
+            if not isinstance(values, numbers.Counts):
+                continue
+            values.__class__ = self._state
             for name in grouping.COUNTS & values.keys():
                 if isinstance(values[name], tensor.Tensor):
                     count = values[name].item()

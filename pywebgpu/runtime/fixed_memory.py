@@ -11,6 +11,7 @@ import weakref
 from sys import getrefcount
 from typing import TYPE_CHECKING, Any
 
+from pywebgpu.autodiff import grad_mode
 from pywebgpu.devices.base import Buffer
 from pywebgpu.ir import graph, walk
 from pywebgpu.ir.graph import Node
@@ -39,7 +40,9 @@ class FixedStorage(Storage):
         return bool(self.memory.nbytes <= SMALL)
 
     def write(self, node: Node) -> None:
-        Storage.write(self, pointwise.copy(node))  # No other storage has this node, nor its buffer.
+        with grad_mode.keeping_history():
+            own = pointwise.copy(node)  # No other storage has this node, nor its buffer.
+        Storage.write(self, own)
 
     def place(self, buffer: Buffer) -> Buffer:
         """Puts a new value into the memory. What holds it for the graph, from which the old one goes away."""

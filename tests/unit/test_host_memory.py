@@ -361,6 +361,22 @@ def test_a_look_at_the_values_leaves_gradients(size: int) -> None:
         assert torch.func.grad(looked)(make()).unique().tolist() == [3.0]
 
 
+@pytest.mark.parametrize("size", [3, 300])
+@pytest.mark.parametrize(
+    "write",
+    [lambda y: y.data.fill_(3), lambda y: torch.no_grad()(y.fill_)(3), lambda y: y.detach().mul_(2)],
+    ids=["data", "no_grad", "detached"],
+)
+def test_a_write_past_autograd_keeps_the_history_of_what_has_an_array(size: int, write: Any) -> None:
+    leaf = torch.ones(size, size).requires_grad_()
+    y = leaf * 2
+    array = y.detach().numpy()
+    write(y)
+    assert y.requires_grad
+    assert np.all(array == y.detach().numpy())
+    assert torch.autograd.grad(y.sum(), leaf)[0].unique().tolist() == [2.0]
+
+
 def test_older_orders_of_arguments_are_warned_of_once() -> None:
     x = torch.ones(2)
     with pytest.warns(UserWarning, match="This overload of addcdiv is deprecated"):

@@ -53,6 +53,46 @@ RULES: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
+def counted(module: Any, rule: str, *, is_compiled: bool = False) -> list[Any]:
+    """What a program sees of counts: as they go on, and as it writes to them."""
+    name, options = RULES[rule]
+    parameter = module.tensor(START[0]).requires_grad_()
+    slopes = module.tensor(SLOPES[0])
+    optimizer = getattr(module.optim, name)([parameter], **options)
+
+    def step(slopes: Any) -> None:
+        (parameter * slopes).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    step = pywebgpu.compile(step) if is_compiled else step
+    step(slopes)
+    state = optimizer.state[parameter]
+    count = state.get("step")
+    facts: list[Any] = [
+        (key, str(x.dtype), tuple(x.shape), str(x.device.type)) for key, x in state.items() if x is count
+    ]
+    for number in range(6):
+        step(slopes)
+        if count is not None:
+            facts += [count.item(), count is state["step"], optimizer.state_dict()["state"][0]["step"].item()]
+        if count is not None and number == 2:
+            count.fill_(7)
+        if count is not None and number == 4:
+            state["step"] += 1
+    restored = copy.deepcopy(optimizer.state_dict()["state"])
+    return [*facts, parameter.tolist(), {key: x.tolist() for key, x in restored.get(0, {}).items() if x is not None}]
+
+
+@pytest.mark.parametrize("is_compiled", [False, True])
+@pytest.mark.parametrize("rule", RULES)
+def test_counts_are_tensors_that_go_on_and_take_writes_as_torchs_do(rule: str, is_compiled: bool, device: str) -> None:
+    facts, wanted = counted(pywebgpu, rule, is_compiled=is_compiled), counted(torch, rule)
+    assert facts[:-2] == wanted[:-2]
+    for ours, theirs in zip(facts[-2:], wanted[-2:], strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
+
+
 MUON: dict[str, dict[str, Any]] = {
     "default": {"lr": 0.02},
     "plain": {"lr": 0.02, "nesterov": False, "momentum": 0.5, "weight_decay": 0.0},
