@@ -98,23 +98,17 @@ def gradients(
     order, ends = _history(roots, asked, inside=inside)
     results: dict[Node, Node] = {}
     several = _Several(order)
-    if not composite_gradient.walks:
-        composite_gradient.walks.number += 1
-    composite_gradient.walks.append(order)
-    try:
-        with grad_mode.set_grad_enabled(create_graph):
-            for node in reversed(order):
-                grad = grads.pop(node, None)
-                is_end = node in ends
-                if grad is not None:
-                    if node.accumulator is not None and not (inside and is_end):
-                        grad = node.accumulator.arrive(grad, accumulate=accumulate, create_graph=create_graph)
-                    if node in asked:
-                        results[node] = grad
-                if not is_end:
-                    _go_through(node, grad, grads, several)
-    finally:
-        composite_gradient.walks.pop()
+    with composite_gradient.walks.of(order), grad_mode.set_grad_enabled(create_graph):
+        for node in reversed(order):
+            grad = grads.pop(node, None)
+            is_end = node in ends
+            if grad is not None:
+                if node.accumulator is not None and not (inside and is_end):
+                    grad = node.accumulator.arrive(grad, accumulate=accumulate, create_graph=create_graph)
+                if node in asked:
+                    results[node] = grad
+            if not is_end:
+                _go_through(node, grad, grads, several)
     if not retain_graph:
         _free([node for node in order if node not in ends], everything=not inside and not asked, below=not inside)
     return [results.get(w) for w in wanted]

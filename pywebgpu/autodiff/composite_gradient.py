@@ -1,6 +1,7 @@
 """The gradients of composite ops, which are composite ops: made by one walk back through what the op is made of."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from pywebgpu.ir import composite, walk
 from pywebgpu.ir.graph import DATA, NO_ATTRS, Composite, Node, RowsNode, is_view, thread_state
@@ -58,6 +59,17 @@ class Walks(list[Sequence[Node]]):
     """
 
     number = -1
+
+    @contextmanager
+    def of(self, order: Sequence[Node]) -> Iterator[None]:
+        """While one is on its way. order: its nodes, inputs before users."""
+        if not self:
+            self.number += 1
+        self.append(order)
+        try:
+            yield
+        finally:
+            self.pop()
 
 
 walks = Walks()

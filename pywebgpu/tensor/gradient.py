@@ -85,13 +85,8 @@ def grad(
         nodes = [_leaf(t)._node if end is None else end._node for t, end in places]
     with interrupts.held(), thread_state.span("backward", "backward"):
         grads = walk.gradients(roots, seeds, nodes, accumulate=False, create_graph=create_graph, retain_graph=keep)
-    if not (allow_unused or materialize_grads) and None in grads:
-        raise RuntimeError(
-            f"The differentiated Tensor at index {grads.index(None)} appears to not have been used in the graph. Set "
-            "allow_unused=True if this is the desired behavior."
-        )
-    if materialize_grads and any(end is not None for (_, end), x in zip(places, grads, strict=True) if x is None):
-        raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
+    if None in grads:
+        _check_unused(grads, [end for _, end in places], allowed=allow_unused, zeros=materialize_grads)
     results = [_result(tensor, node, zeros=materialize_grads) for tensor, node in zip(wanted, grads, strict=True)]
     if shared:
         import_module("pywebgpu.runtime.fixed_memory").submit_readers()
@@ -105,6 +100,17 @@ def _result(tensor: Any, node: Node | None, *, zeros: bool) -> Any:
         node = pointwise.full(0.0, leaf._node.spec)
     result = None if node is None else leaf._wrap()(node)
     return result if result is None or leaf is tensor else tensor._like(result)
+
+
+def _check_unused(grads: list[Node | None], ends: list[Any], *, allowed: bool | None, zeros: bool) -> None:
+    """Raises RuntimeError where an input may not be without a gradient. ends: None of a tensor."""
+    if not (allowed or zeros):
+        raise RuntimeError(
+            f"The differentiated Tensor at index {grads.index(None)} appears to not have been used in the graph. Set "
+            "allow_unused=True if this is the desired behavior."
+        )
+    if zeros and any(end is not None for end, gradient in zip(ends, grads, strict=True) if gradient is None):
+        raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
 
 
 def _places(inputs: Any) -> list[tuple[Any, Any]]:

@@ -79,29 +79,9 @@ def text(tensor: Tensor, contents_text: str | None = None) -> str:
     except RuntimeError:  # A view that was taken without gradients, of what was written since.
         grad_fn = "Invalid"
     prefix = "tensor(" if type(tensor).__name__ in _PLAIN else f"{type(tensor).__name__}("
-    suffixes = [] if tensor.is_cpu else [f"device='{tensor.device}'"]
-    if contents_text is not None:
-        body = contents_text
-    elif tensor.is_meta:
-        body = "..."
-        suffixes.append(f"size={tuple(tensor.shape)}")
-        if tensor.dtype is not dtypes.default():
-            suffixes.append(f"dtype={tensor.dtype}")
-    elif tensor.numel() == 0:
-        body = "[]"
-        if tensor.ndim != 1:
-            suffixes.append(f"size={tuple(tensor.shape)}")
-        if tensor.dtype is not dtypes.default():
-            suffixes.append(f"dtype={tensor.dtype}")
-    else:
-        if not is_usual(tensor.dtype):
-            suffixes.append(f"dtype={tensor.dtype}")
-        try:
-            body = contents(tensor, len(prefix))
-        except CannotWaitError:
-            body = "<not read: await x.cpu_async()>"
-            suffixes += [f"size={tuple(tensor.shape)}"]
-            suffixes += [f"dtype={tensor.dtype}"] if tensor.dtype is dtypes.default() else []
+    body, suffixes = (contents_text, []) if contents_text is not None else _elements(tensor, len(prefix))
+    if not tensor.is_cpu:
+        suffixes.insert(0, f"device='{tensor.device}'")
     if grad_fn != "NoneType":
         suffixes.append(f"grad_fn=<{grad_fn}>")
     elif tensor.requires_grad:
@@ -111,6 +91,20 @@ def text(tensor: Tensor, contents_text: str | None = None) -> str:
         suffixes.append(f"tangent={tangent}")
     shown = with_suffixes(prefix + body, suffixes)
     return f"Parameter({shown})" if getattr(tensor, "_is_param", False) else shown
+
+
+def _elements(tensor: Tensor, indent: int) -> tuple[str, list[str]]:
+    """The elements as text, and the size and the dtype where the text does not show them."""
+    size, dtype = f"size={tuple(tensor.shape)}", f"dtype={tensor.dtype}"
+    if tensor.is_meta or tensor.numel() == 0:
+        sizes = [size] if tensor.is_meta or tensor.ndim != 1 else []
+        return "..." if tensor.is_meta else "[]", sizes + [dtype] * (tensor.dtype is not dtypes.default())
+    dtypes_shown = [] if is_usual(tensor.dtype) else [dtype]
+    try:
+        return contents(tensor, indent), dtypes_shown
+    except CannotWaitError:
+        unread = [size, dtype] if tensor.dtype is dtypes.default() else [size]
+        return "<not read: await x.cpu_async()>", dtypes_shown + unread
 
 
 _PLAIN = ("Tensor", "Parameter")

@@ -104,15 +104,8 @@ class Gradients:
                 scores.draw(start, first)
                 build.barrier()
                 products, comings = self._products(keys, queries, values, grads)
-                for column, place in enumerate(lanes.columns):
-                    query = build.let(start + place)
-                    sums, inner = self._row(batch, head, query, grads, place)
-                    there = [query < call_.length] if call_.length % tile.columns else []
-                    for row, key in enumerate(rows):
-                        conditions = [*there, *call_.inside(query, key)]
-                        pair = products[row][column], comings[row][column]
-                        keep = scores.keeps(query, key, lanes.rows[row], place)
-                        self._weigh(scores, (query, key), (sums, inner), conditions, keep, *pair)
+                facts = lambda query, place: [self._row(batch, head, query, grads, place)] * tile.high  # noqa: E731
+                self._weigh_tile(scores, (products, comings), (rows, start), call_.length, facts)
                 if VALUE in self.outputs:
                     self._mix(value_grads, products, grads, value_vectors)
                 if KEY in self.outputs:
@@ -138,7 +131,7 @@ class Gradients:
         rows = [build.let(first + row) for row in lanes.rows]
         if not self.multiplied:
             build.barrier()
-        known = [self._row(batch, own, row, grads, place) for row, place in zip(rows, lanes.rows, strict=True)]
+        facts = [self._row(batch, own, row, grads, place) for row, place in zip(rows, lanes.rows, strict=True)]
         vectors = lanes.vectors(call_.width)
         query_grads = tiles.zeros(tile.high, len(vectors), FOUR, build)
         keys = self._operand(call_.key, "other", tile.columns, batch, few)
@@ -152,14 +145,7 @@ class Gradients:
             scores.draw(first, start)
             build.barrier()
             products, comings = self._products(queries, keys, grads, values)
-            for column, place in enumerate(lanes.columns):
-                key = build.let(start + place)
-                there = [key < call_.span] if call_.span % tile.columns else []
-                for row, query in enumerate(rows):
-                    conditions = [*there, *call_.inside(query, key)]
-                    pair = products[row][column], comings[row][column]
-                    keep = scores.keeps(query, key, lanes.rows[row], place)
-                    self._weigh(scores, (query, key), known[row], conditions, keep, *pair)
+            self._weigh_tile(scores, (products, comings), (rows, start), call_.span, lambda *_: facts)
             self._mix(query_grads, comings, keys, vectors)
         self._store(((QUERY, query_grads, vectors),), rows, call_.length, batch, own)
 
@@ -198,6 +184,30 @@ class Gradients:
         row = build.let(smaller(query, length - 1)).within(length)
         inner = build.value(self.inner, (batch, head, row, Sym((), 0))) if self.multiplied else grads.total(place)
         return build.value(self.sums, (batch, head, row)), inner
+
+    def _weigh_tile(
+        self,
+        scores: Scores,
+        products: tuple[list[list[Var]], list[list[Var]]],
+        origin: tuple[Sequence[Var], Expr],
+        bound: int,
+        facts: Callable[[Expr, Expr], Sequence[tuple[Expr, Expr]]],
+    ) -> None:
+        """`_weigh` of each element of a tile.
+
+        origin: the tile's rows, and where its columns start. bound: of the columns. facts: what `_row` says of the
+        query of each of the rows, from a column and its place in the tile.
+        """
+        for column, place in enumerate(self.lanes.columns):
+            other = self.build.let(origin[1] + place)
+            of_rows = facts(other, place)
+            inside = [other < bound] if bound % self.tile.columns else []
+            for row, own in enumerate(origin[0]):
+                query, key = (own, other) if scores.across else (other, own)
+                conditions = [*inside, *self.call.inside(query, key)]
+                keep = scores.keeps(query, key, self.lanes.rows[row], place)
+                pair = products[0][row][column], products[1][row][column]
+                self._weigh(scores, (query, key), of_rows[row], conditions, keep, *pair)
 
     def _weigh(
         self, scores: Scores, position: tuple[Expr, Expr], known: tuple[Expr, Expr], there: Sequence[Expr],

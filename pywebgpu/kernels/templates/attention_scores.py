@@ -30,7 +30,7 @@ class Scores:
         self._mask, seed = split_extras(call.extras, call.masked)
         shape = (call.batches, call.heads, call.length, call.span)
         self._kept = None if seed is None else activation.kept(shape, call.dropout, seed)
-        self._weights, self._across = weights, across
+        self._weights, self.across = weights, across
         self._shares = self._kept is not None and call.span % FOUR == 0
 
     def exponent(self, product: Expr, query: Expr, key: Expr) -> Expr:
@@ -60,7 +60,7 @@ class Scores:
             place = build.let(LANE + turn * tile.threads) if turn else LANE
             is_whole = (turn + 1) * tile.threads <= count
             with build.scope() if is_whole else build.if_(place < count):
-                if self._across:
+                if self.across:
                     row, four = place // quarter, place % quarter
                 else:
                     row, four = place % tile.columns, place // tile.columns
@@ -78,7 +78,7 @@ class Scores:
             return None
         if not self._shares:
             return self._build.value(self._kept, self._where(query, key)).ne(0)
-        if self._across:
+        if self.across:
             place, bit = row * (self._tile.columns // FOUR) + column // FOUR, column & 3
         else:
             place, bit = row // FOUR * self._tile.columns + column, row & 3
