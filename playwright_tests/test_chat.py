@@ -1,11 +1,8 @@
-"""The Chat tab: a language model from a file, kept, from an address that breaks off, and what it answers."""
+"""The Chat tab: a language model from a file, kept, and what it answers."""
 
+import hashlib
 import math
 import re
-import threading
-import time
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -51,8 +48,9 @@ def test_it_answers_from_a_file_and_keeps_it(page: Page, address: str, model: Pa
     _status(page, f"there is room for {ROOM}")
     page.get_by_role("button", name="Begin anew").click()
     assert _say(page, "Hi!") == expected
-    kept = page.locator("#chat-models li")
+    kept = page.locator("#chat .kept-models li")
     expect(kept).to_contain_text("tiny.gguf")
+    expect(kept).to_contain_text(hashlib.sha256(model.read_bytes()).hexdigest())
     page.reload()
     kept.get_by_role("button", name="Open").click()
     _status(page, "Tiny", LOADED)
@@ -80,51 +78,3 @@ def test_what_is_no_model_is_told(page: Page, address: str, tmp_path: Path) -> N
     page.get_by_label("A file of this device").set_input_files(tmp_path / "wrong.gguf")
     _status(page, "version 0", LOADED)
     expect(page.get_by_role("button", name="Send")).to_be_disabled()
-
-
-@pytest.fixture
-def breaking(model: Path) -> Iterator[tuple[str, list[str]]]:
-    """A server of the model whose first answer breaks off in the middle, and the ranges that it was asked for."""
-    data, asked = model.read_bytes(), list[str]()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            asked.append(self.headers.get("Range", ""))
-            start = int(asked[-1].removeprefix("bytes=").removesuffix("-") or 0)
-            self.send_response(206 if start else 200)
-            self.send_header("Access-Control-Allow-Origin", "*")
-            self.send_header("Content-Length", str(len(data) - start))
-            self.end_headers()
-            self.wfile.write(data[start:] if start else data[: len(data) // 2])
-            self.wfile.flush()
-            time.sleep(0 if start else 1)  # What came is read before the connection breaks.
-
-        def do_OPTIONS(self) -> None:
-            self.send_response(204)
-            self.send_header("Access-Control-Allow-Origin", "*")
-            self.send_header("Access-Control-Allow-Headers", "Range")
-            self.end_headers()
-
-        def log_message(self, *_: object) -> None: ...
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/far/tiny.gguf", asked
-    server.shutdown()
-    server.server_close()
-
-
-def test_a_download_goes_on_where_it_broke_off(
-    page: Page, address: str, model: Path, breaking: tuple[str, list[str]], troubles: list[str]
-) -> None:
-    source, asked = breaking
-    page.goto(f"{address}#chat")
-    page.get_by_label("or an address").fill(source)
-    page.get_by_role("button", name="Download").click()
-    expect(page.locator("#chat-models li")).to_contain_text("so far", timeout=LOADED)
-    _status(page, "what came is kept")
-    page.get_by_role("button", name="Download").click()
-    _status(page, "Tiny")
-    assert asked[0] == ""
-    assert 0 < int(asked[-1].removeprefix("bytes=").removesuffix("-")) <= model.stat().st_size // 2
-    troubles.clear()  # The answer that broke off.

@@ -19,7 +19,7 @@ export const input = (id) => element(id, HTMLInputElement);
 
 /**
  * A worker with Python in it.
- * @param {"training" | "editing" | "chatting" | "measuring"} name @param {(message: any) => void} hear @param {{ device?: "cpu" }} [options]
+ * @param {"training" | "editing" | "language" | "measuring"} name @param {(message: any) => void} hear @param {{ device?: "cpu" }} [options]
  */
 export function startWorker(name, hear, options = {}) {
   const worker = new Worker(new URL("worker.mjs", import.meta.url), { type: "module", name });
@@ -78,4 +78,13 @@ export function describe(list, values) {
     return row;
   });
   list.replaceChildren(...rows);
+}
+
+/** @param {Uint8Array<ArrayBuffer>} bytes @param {string} name */
+export function download(bytes, name) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([bytes], { type: "application/octet-stream" }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }

@@ -1,7 +1,7 @@
 /** The Train tab: sends what the user wants to the worker, and shows what comes back. */
 
 import { isSoftware } from "./environment.mjs";
-import { atFrame, button, describe, duration, element, input, share, size, startWorker } from "./page.mjs";
+import { atFrame, button, describe, download, duration, element, input, share, size, startWorker } from "./page.mjs";
 import { keepLoaded } from "./keeping.mjs";
 import { KeptRuns } from "./kept.mjs";
 import { LossPlot } from "./plot.mjs";
@@ -389,13 +389,4 @@ export class TrainTab {
     if (about === "text") element("pasted", HTMLTextAreaElement).focus();
     if (about === "model") element("source", HTMLDetailsElement).open = true;
   }
-}
-
-/** @param {Uint8Array<ArrayBuffer>} bytes @param {string} name */
-function download(bytes, name) {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([bytes], { type: "application/octet-stream" }));
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }

@@ -1,13 +1,13 @@
 /**
  * A worker with a Python in it: Pyodide, pywebgpu and one script, which takes the page's messages from here. The
- * worker's name says which: "training", "editing", "chatting" or "measuring".
+ * worker's name says which: "training", "editing", "language" or "measuring".
  */
 
 import { foreseen, remember } from "./kernels.mjs";
 
 /**
- * What a page sends. A file goes to PATH before Python sees the message; a blob is read by ranges.
- * @typedef {{ do: string, file?: ArrayBuffer, blob?: Blob, interrupts?: Uint8Array } & Record<string, unknown>} Command
+ * What a page sends. A file goes to PATH before Python sees the message; blobs are read by ranges.
+ * @typedef {{ do: string, file?: ArrayBuffer, blobs?: Record<string, Blob>, interrupts?: Uint8Array } & Record<string, unknown>} Command
  */
 
 const FOLDER = "/page";
@@ -28,7 +28,7 @@ import parts
 if rest:
     sys.meta_path.append(parts.Rest(rest))`;
 /** What the first archive lacks, by the worker's name: fetched when Python first imports some of it. */
-const RESTS = { training: "rest.xz", editing: "", chatting: "", measuring: "" };
+const RESTS = { training: "rest.xz", editing: "", language: "", measuring: "" };
 /** Messages of output that may go out in one WINDOW of milliseconds; the rest is gathered. */
 const BURST = 20;
 const WINDOW = 100;
@@ -73,7 +73,7 @@ async function main(config) {
   Object.assign(self, { pywebgpuPackages: addressOf });
   const isOnCpu = config.device === "cpu";
   if (!isOnCpu) openDevice(config);
-  const also = role === "editing" ? await openInterplay(() => python) : role === "chatting" ? { ...(await import("./model_files.mjs")) } : {};
+  const also = role === "editing" ? await openInterplay(() => python) : role === "language" ? { ...(await import("./model_files.mjs")) } : {};
   const python = (!isOnCpu && (await fromSnapshot(config))) || (await fromArchive(config));
   if (isOnCpu) await loadNumPy(python);
   const rest = RESTS[role] && new URL(config.kept[RESTS[role]], self.location.href).href;
@@ -221,21 +221,21 @@ async function load(address) {
 
 /** What Python has of the page. @param {import("pyodide").PyodideAPI} python @param {string} rest the address of what it has not loaded */
 function port(python, rest) {
-  /** @type {Blob | undefined} */
-  let newest;
+  /** @type {Record<string, Blob>} */
+  let newest = {};
   return {
     /** The next message as JSON, or "". */
     take() {
       const message = inbox.shift();
       if (!message) return "";
-      const { file, blob, interrupts, ...rest } = message;
-      newest = blob ?? newest;
+      const { file, blobs, interrupts, ...rest } = message;
+      newest = blobs ?? newest;
       if (file) python.FS.writeFile(PATH, new Uint8Array(file));
       if (interrupts) python.setInterruptBuffer(interrupts);
       return JSON.stringify(rest);
     },
-    /** The blob that came last. */
-    blob: () => newest,
+    /** The blobs that came last, by name. */
+    blobs: () => newest,
     /** Settles when there is a message. @returns {Promise<void>} */
     arrived: () => (inbox.length ? Promise.resolve() : new Promise((resolve) => (wake = resolve))),
     /** @param {string} json */

@@ -48,8 +48,13 @@ WORDS = 32  # that are bytes in an archive: more would take the page's Python lo
 NEWLINE = ord("\n")
 FOREVER = "public, max-age=31536000, immutable"  # for addresses that name a version
 KEPT = re.compile(r"kept/([0-9a-f]{24})/([\w.-]+)", re.ASCII)  # such addresses: of what is made here, with its digest
-BESIDE = {"training.py": ("inside.py",), "editing.py": ("figures.py",)}  # what a script of web/ imports from there
-ARCHIVES = ("training.xz", "rest.xz", "editing.xz", "chatting.xz", "measuring.xz")
+# What a script of web/ imports from there.
+BESIDE = {
+    "training.py": ("inside.py",),
+    "editing.py": ("figures.py",),
+    "language.py": ("blobs.py", "chatting.py", "tuning.py"),
+}
+ARCHIVES = ("training.xz", "rest.xz", "editing.xz", "language.xz", "measuring.xz")
 SNAPSHOTS = ("training.gz", "editing.gz")
 # What plays the model of the first view, and that model.
 PLAYER = tuple(f"{n}.mjs" for n in ("files", "host_program", "player", "runner", "safetensors", "validate", "values"))
@@ -130,7 +135,7 @@ class Site:
             "training.xz": lambda: self._archive(self._training(later=False)),
             "rest.xz": lambda: self._archive(self._training(later=True)),
             "editing.xz": lambda: self._archive(self._files("editing.py")),
-            "chatting.xz": lambda: self._archive(self._files("chatting.py") | _templates()),
+            "language.xz": lambda: self._archive(self._files("language.py") | _templates()),
             "measuring.xz": lambda: self._archive(self._files("measuring.py") | self._workloads()),
             "documentation.txt": self._documentation,
             "model.txt": (folders.demo / "model.py").read_bytes,

@@ -34,7 +34,8 @@ DOWNLOAD = 300_000  # bytes that the Train tab may load besides Pyodide
 # Modules of the other tabs, of the first view, and of what is looked at when it is opened.
 LAZY = (
     *("editor", "files", "gallery", "interplay", "sharing", "terminal", "widgets"),
-    *("first", "inside", "drift", "program_view", "chat", "model_files", "measure", "peers"),
+    *("first", "inside", "drift", "program_view", "measure", "peers"),
+    *("chat", "language", "model_files", "model_picker", "tune"),
 )
 # What it loads, besides its archive, text and packages.
 PAGE = (
