@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from pywebgpu.models import lora
@@ -60,9 +60,21 @@ class Finetuning:
         self, tokens: Tensor, n_steps: int, batch_size: int = 1, generator: Generator | None = None
     ) -> Iterator[float]:
         """The losses of so many steps over rows of tokens, in an order drawn anew for each pass."""
-        waiting: list[int] = []
-        for _ in range(n_steps):
-            while len(waiting) < batch_size:
-                waiting += random.randperm(tokens.shape[0], generator=generator, device="cpu").tolist()
-            batch, waiting = waiting[:batch_size], waiting[batch_size:]
-            yield self.step(tokens[create.tensor(batch, device=tokens.device)]).item()
+        for batch in _batches(tokens, n_steps, batch_size, generator):
+            yield self.step(batch).item()
+
+    async def run_async(
+        self, tokens: Tensor, n_steps: int, batch_size: int = 1, generator: Generator | None = None
+    ) -> AsyncIterator[float]:
+        """The same, for pages: other work goes on while the GPU computes."""
+        for batch in _batches(tokens, n_steps, batch_size, generator):
+            yield await self.step(batch).item_async()
+
+
+def _batches(tokens: Tensor, n_steps: int, batch_size: int, generator: Generator | None) -> Iterator[Tensor]:
+    waiting: list[int] = []
+    for _ in range(n_steps):
+        while len(waiting) < batch_size:
+            waiting += random.randperm(tokens.shape[0], generator=generator, device="cpu").tolist()
+        batch, waiting = waiting[:batch_size], waiting[batch_size:]
+        yield tokens[create.tensor(batch, device=tokens.device)]

@@ -123,6 +123,13 @@ def merge(model: Module) -> Module:
     return model
 
 
+def remove(model: Module) -> Module:
+    """Puts the layers back that adapters stand beside. Returns the model, which stays frozen."""
+    for path, layer in list(layers(model)):
+        model.set_submodule(path, layer.base_layer)
+    return model
+
+
 # Files
 
 
@@ -140,6 +147,12 @@ def save(model: Module, config: LoraConfig, folder: str | os.PathLike[str]) -> N
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     safetensors.save_file(state_dict(model), folder / WEIGHTS, {"format": "pt"})
+    with atomic.replaced(folder / CONFIG, durable=True) as file:
+        file.write(config_file(config).encode())
+
+
+def config_file(config: LoraConfig) -> str:
+    """What peft reads beside the weights, as JSON."""
     facts = {
         "peft_type": "LORA",
         "task_type": "CAUSAL_LM",
@@ -151,8 +164,7 @@ def save(model: Module, config: LoraConfig, folder: str | os.PathLike[str]) -> N
         "bias": "none",
         "inference_mode": True,
     }
-    with atomic.replaced(folder / CONFIG, durable=True) as file:
-        file.write(json.dumps(facts, indent=2).encode())
+    return json.dumps(facts, indent=2)
 
 
 def load(model: Module, folder: str | os.PathLike[str], device: DeviceLike = None) -> LoraConfig:

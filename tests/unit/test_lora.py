@@ -103,6 +103,15 @@ def test_other_adapters_are_refused(facts: dict[str, Any], text: str, tmp_path: 
         lora.load(spelling.model(), tmp_path)
 
 
+def test_removed_adapters_leave_the_model_as_it_was() -> None:
+    model = spelling.model()
+    names, expected = list(model.state_dict()), model(IDS)
+    assert not _adapted(model)(IDS).equal(expected)
+    lora.remove(model)
+    assert list(model.state_dict()) == names
+    assert model(IDS).equal(expected)
+
+
 def test_adapters_are_added_once() -> None:
     with pytest.raises(ValueError, match="merge them first"):
         lora.add(_adapted(spelling.model()))
