@@ -342,9 +342,12 @@ from pywebgpu.torch_api._check import _check_value as _check_value
 from pywebgpu.torch_api._check import _check_with as _check_with
 from pywebgpu.torch_api.accelerator import get_device_module as get_device_module
 from pywebgpu.torch_api.backends import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
+from pywebgpu.torch_api.backends import get_deterministic_debug_mode as get_deterministic_debug_mode
 from pywebgpu.torch_api.backends import get_float32_matmul_precision as get_float32_matmul_precision
 from pywebgpu.torch_api.backends import get_num_interop_threads as get_num_interop_threads
 from pywebgpu.torch_api.backends import get_num_threads as get_num_threads
+from pywebgpu.torch_api.backends import is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled
+from pywebgpu.torch_api.backends import set_deterministic_debug_mode as set_deterministic_debug_mode
 from pywebgpu.torch_api.backends import set_float32_matmul_precision as set_float32_matmul_precision
 from pywebgpu.torch_api.backends import set_num_interop_threads as set_num_interop_threads
 from pywebgpu.torch_api.backends import set_num_threads as set_num_threads

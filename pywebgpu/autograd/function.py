@@ -80,6 +80,9 @@ class FunctionCtx:
         self._materialize = value
 
 
+BackwardCFunction = FunctionCtx  # PyTorch's class of what backward gets, which is the same here.
+
+
 class _Saved:
     """A tensor as it was when it was saved. Of an output only the node is known, weakly: it holds the call."""
 

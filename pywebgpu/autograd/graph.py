@@ -11,6 +11,7 @@ import functools
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pywebgpu.autodiff import backward, composite_gradient, grad_mode
@@ -20,7 +21,6 @@ from pywebgpu.ops import movement, pointwise, reduction
 from pywebgpu.support import lazy
 from pywebgpu.tensor import grad_fn, grad_fn_names, history
 from pywebgpu.tensor.base import TensorBase
-from pywebgpu.tensor.grad_fn import GradFn as Node
 from pywebgpu.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -29,6 +29,27 @@ if TYPE_CHECKING:
 
 Pack = Callable[[Tensor], object]
 Unpack = Callable[[Any], Tensor]
+
+
+class _NodeMeta(type):
+    """A class among whose instances all functions of graphs count, though they do not derive from it."""
+
+    def __subclasscheck__(cls, kind: type) -> bool:
+        return kind is cls or issubclass(kind, _functions())
+
+    def __instancecheck__(cls, value: object) -> bool:
+        return isinstance(value, _functions())
+
+
+class Node(metaclass=_NodeMeta):
+    """A function of a graph: what `grad_fn` shows, what Functions call their context."""
+
+
+@functools.lru_cache(1)
+def _functions() -> tuple[type, ...]:
+    undefined = import_module("pywebgpu.autograd.undefined")
+    context = import_module("pywebgpu.autograd.function").FunctionCtx
+    return (grad_fn.GradFn, context, undefined.DelayedError, undefined.UndefinedGrad)
 
 
 class _Local(threading.local):
@@ -168,6 +189,11 @@ class _Packed:
                 backward.through_values(node, grad, grad_of, functools.partial(_value, values))
         return [grad_of.get(source) for source in self.sources]
 
+    def unpacked(self, value: graph.Node) -> graph.Node:
+        """A value that formulas read, as hooks give it."""
+        values = {key: self._unpacked(kept) for key, kept in self.kept.items() if key == id(_narrow(value))}
+        return _value(values, value)
+
     def _unpacked(self, kept: _Kept) -> graph.Node:
         value, tensor = kept.value, _called(self.unpack, kept.packed)
         if not isinstance(tensor, TensorBase):
@@ -236,7 +262,7 @@ def allow_mutation_on_saved_tensors() -> Iterator[None]:
 class GradientEdge(NamedTuple):
     """Where a gradient arrives: a function, and the number of its result."""
 
-    node: Node
+    node: grad_fn.GradFn
     output_nr: int
 
 

@@ -30,6 +30,8 @@ class Event:
     op: str = ""
     details: Mapping[str, Any] = field(default_factory=dict)
 
+    count = 1  # of how many calls it is
+
     @property
     def label(self) -> str:
         """For the host, what `record_function` or the optimizer is called."""

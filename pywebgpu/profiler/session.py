@@ -308,6 +308,8 @@ class profile:
         """That of `key_averages()`."""
         return self.key_averages().table(*args, **options)
 
+    __str__ = table
+
     def key_averages(
         self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, *, group_by: str = "op"
     ) -> averages.Averages:

@@ -68,6 +68,11 @@ def apply(function: Callable[..., object], *args: object, **kwargs: object) -> o
     except AttributeError as error:
         import_module("pywebgpu.tensor.no_tensors").refuse_in_method(error, sys._getframe(1))
         raise
+    except TypeError:
+        read = import_module("pywebgpu.tensor.no_tensors").with_numbers(function, args)
+        if read is None:
+            raise
+        return apply(function, *read, **kwargs)
     if isinstance(result, Node):
         for node in nodes:
             if result is node:

@@ -423,7 +423,7 @@ class TensorBase:
             if used.observed and thread_state.observer is not None:
                 thread_state.observer.note_gradient(self, read=True)
             if type(grad) is RowsNode or (self._grad is not None and self._grad.is_sparse):
-                grad_accumulator.add_rows(self, grad, create_graph=create_graph)
+                grad_accumulator.rows().add(self, grad, create_graph=create_graph)
             elif self._grad is None:
                 changed()
                 self._grad = self._gradient(grad if create_graph or not grad.requires else history.cut(grad))

@@ -18,7 +18,7 @@ from pywebgpu.ir.graph import Spec, thread_state
 from pywebgpu.ops import pointwise
 from pywebgpu.step_capture.free_number import Number, number
 from pywebgpu.support import closed_types
-from pywebgpu.tensor import from_data, history, layout, transfer
+from pywebgpu.tensor import from_data, history, layout, transfer, uninitialized
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.inplace import InplaceMethods
 from pywebgpu.tensor.memory_format import same, suggested
@@ -255,7 +255,9 @@ class ConversionMethods(InplaceMethods):
     def numpy(self, *, force: builtins.bool = False) -> NDArray[Any]:
         """A NumPy array: on device cpu of the same memory, so that writes on either side are seen; else of a copy."""
         self._check_numpy(force)
-        array: NDArray[Any] = import_module("pywebgpu.tensor.host_memory").array_of(self)
+        host_memory = import_module("pywebgpu.tensor.host_memory")
+        array: NDArray[Any] = host_memory.array_of(self)
+        host_memory.shown.add(self._storage)
         return array
 
     async def numpy_async(self, *, force: builtins.bool = False) -> NDArray[Any]:
@@ -312,7 +314,8 @@ class ConversionMethods(InplaceMethods):
 
     def new_empty(self, *size: Any, **options: Any) -> Tensor:
         """A tensor of a shape, with this dtype and device."""
-        return self.new_zeros(*size, **options)
+        value = uninitialized.value(options.get("dtype") or self.dtype)
+        return self.new_full(as_tuple(size or options.pop("size")), value, **options)
 
 
 def _host() -> str | None:

@@ -157,14 +157,14 @@ def as_strided_scatter(
 
 
 def empty_strided(size: Sequence[int], stride: Sequence[int], **options: Any) -> Tensor:
-    """A tensor whose memory has these steps along its axes; it holds zeros."""
+    """A tensor whose memory has these steps along its axes; it holds what `empty` does."""
     if len(size) != len(stride):
         raise RuntimeError(
             f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})"
         )
     count = 0 if 0 in size else 1 + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
     wants = bool(options.pop("requires_grad", False))
-    return create.zeros(count, **options).as_strided(size, stride)._require_grad(wants)
+    return create.empty(count, **options).as_strided(size, stride)._require_grad(wants)
 
 
 def new_empty_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], **options: Any) -> Tensor:
@@ -174,14 +174,14 @@ def new_empty_strided(input: Tensor, size: Sequence[int], stride: Sequence[int],
 
 
 def empty_permuted(size: Sequence[int], physical_layout: Sequence[int], **options: Any) -> Tensor:
-    """A tensor whose axes lie in memory in the order of `physical_layout`; it holds zeros."""
+    """A tensor whose axes lie in memory in the order of `physical_layout`; it holds what `empty` does."""
     order = list(physical_layout)
     if sorted(order) != list(range(len(order))) or len(order) != len(size):
         raise RuntimeError(
             f"Number of dimensions in size does not match the length of the physical_layout, or it is no order of "
             f"axes: {list(size)} and {order}"
         )
-    contiguous = create.zeros([size[axis] for axis in order], **options)
+    contiguous = create.empty([size[axis] for axis in order], **options)
     return contiguous.permute([order.index(axis) for axis in range(len(order))])
 
 

@@ -16,7 +16,7 @@ from pywebgpu.ir.graph import thread_state
 from pywebgpu.step_capture.free_number import number
 from pywebgpu.support import numbers
 from pywebgpu.support.shapes import Shape
-from pywebgpu.tensor import factory_options, from_data
+from pywebgpu.tensor import factory_options, from_data, uninitialized
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.methods import named_by_numpy
 from pywebgpu.tensor.tensor import Tensor
@@ -146,10 +146,10 @@ def ones(*sizes: int | Sequence[int], **options: Unpack[Sized]) -> Tensor:
 
 
 def empty(*sizes: int | Sequence[int], **options: Unpack[Sized]) -> Tensor:
-    """A tensor of zeros: nothing reads memory that was not written."""
+    """A tensor of zeros, or of what `uninitialized` says: nothing reads memory that was not written."""
     shape = factory_options.size("empty", sizes, options)
     factory = factory_options.FactoryOptions("empty", options)
-    return factory.tensor(creation.full(0, shape, factory.dtype))
+    return factory.tensor(creation.full(uninitialized.value(factory.dtype), shape, factory.dtype))
 
 
 def full(size: Sizes, fill_value: Operand, **options: Unpack[Made]) -> Tensor:
@@ -257,8 +257,9 @@ def ones_like(input: Tensor, **options: Unpack[Made]) -> Tensor:
 
 @named_by_numpy
 def empty_like(input: Tensor, **options: Unpack[Made]) -> Tensor:
-    """As zeros_like."""
-    return zeros_like(input, **options)
+    """As `empty`, of another tensor's shape, dtype and device."""
+    factory = factory_options.like("empty_like", input, options)
+    return factory.tensor(creation.full(uninitialized.value(factory.dtype), tuple(input.shape), factory.dtype))
 
 
 @named_by_numpy

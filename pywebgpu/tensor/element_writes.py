@@ -5,8 +5,11 @@ Where the value lies in an array of device cpu which nobody else needs, they go 
 value is read, and are then written at once.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pywebgpu import dtypes
 from pywebgpu.composites import arithmetic, indexing, scattering
@@ -21,6 +24,9 @@ from pywebgpu.support.numbers import HELD
 from pywebgpu.support.shapes import strides
 from pywebgpu.tensor import from_data, history, view
 from pywebgpu.tensor.base import TensorBase
+
+if TYPE_CHECKING:
+    from pywebgpu.tensor.tensor import Tensor
 
 MOST = 1 << 14  # elements that wait
 _DTYPES = frozenset((dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64, dtypes.uint8, dtypes.bool_))
@@ -155,3 +161,31 @@ def _write(storage: Storage, number: int, name: str, value: float) -> bool:
         storage.renew(home)  # An interrupt that follows finds it written, with what was there.
         device.write_element(home, number, name, value)
     return True
+
+
+# Python's functions of elements: on device cpu alone.
+
+
+def apply_(input: Tensor, callable: Callable[[Any], Any]) -> Tensor:
+    """callable(x) for each element x, in place."""
+    return _computed("apply_", callable, input)
+
+
+def map_(input: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
+    """callable(x, y) for each element and that of another tensor, in place."""
+    return _computed("map_", callable, input, tensor)
+
+
+def map2_(input: Tensor, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
+    """callable(element, its x, its y), in place."""
+    return _computed("map2_", callable, input, x, y)
+
+
+def _computed(name: str, function: Callable[..., Any], input: Tensor, *others: Tensor) -> Tensor:
+    if any(not tensor._storage.device.is_host for tensor in (input, *others)):
+        raise TypeError(f"{name} is only implemented on CPU tensors")
+    if any(tensor.requires_grad for tensor in (input, *others)):
+        raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}().")
+    lists = [tensor.expand(input.shape).reshape(-1).tolist() for tensor in (input, *others)]
+    values = input.new_tensor(list(map(function, *lists)))
+    return input.copy_(values.reshape(input.shape))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 # Methods that torch has on tensors only.
 METHODS = {
-    "apply_", "map_", "to_sparse_csr", "to_sparse_csc", "to_sparse_bsr", "to_sparse_bsc",
+    "apply_", "map_", "map2_", "to_sparse_csr", "to_sparse_csc", "to_sparse_bsr", "to_sparse_bsc",
     "sparse_mask",
     "ccol_indices", "crow_indices", "col_indices", "row_indices",
     "geqrf", "lu", "lu_solve", "orgqr", "ormqr", "triangular_solve",

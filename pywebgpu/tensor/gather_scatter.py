@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable
 from importlib import import_module
 from math import prod
@@ -284,7 +285,7 @@ class GatherScatterMethods(index.Subscripts, ReshapingMethods):
             return apply(matrix.repeat_interleave, self, repeats, dim)
         require_repeats(repeats)
         size = prod(self.shape) if dim is None else self.shape[dim] if self.ndim else 1
-        total = output_size
+        total = None if output_size is None else operator.index(output_size)
         if total is None:
             every = 1 if repeats._node.spec.shape == (size,) else size
             total = int(repeats.sum().item()) * every

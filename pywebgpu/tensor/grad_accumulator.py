@@ -7,9 +7,8 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from pywebgpu.autodiff import grad_mode
 from pywebgpu.errors import ShapeError
-from pywebgpu.ir.graph import Node, RowsNode, thread_state, used
+from pywebgpu.ir.graph import Node, RowsNode
 from pywebgpu.ir.observer import changed
 from pywebgpu.ops import pointwise
 
@@ -94,13 +93,14 @@ class GradAccumulator:
         if tensor._flag and accumulate and self.function is None and not self.after:
             tensor._accumulate(grad, create_graph)
         elif tensor._flag and accumulate:
-            self._reach(tensor, grad, create_graph)
+            self.reach(tensor, grad, create_graph)
         elif self.retain:
             old = tensor.grad
             tensor.grad = self.wrap(grad if old is None else pointwise.add(old._node, grad))
         return grad
 
-    def _reach(self, leaf: TensorBase, grad: Node, create_graph: bool) -> None:
+    def reach(self, leaf: TensorBase, grad: Node, create_graph: bool) -> None:
+        """Adds to the gradient of a leaf, with the hooks of what adds there."""
         function = self.function
         grads: Sequence[Node | None] = (grad,) if function is None else function.arrive((grad,))
         if grads[0] is not None:
@@ -205,24 +205,9 @@ class RemovableHandle:
 
 def wrap(device: Device, make: Callable[[Node, Device], Tensor]) -> Callable[[Node], Tensor]:
     """What makes tensors of gradients."""
-    return lambda grad: of_rows(grad, device) if type(grad) is RowsNode else make(grad, device)
+    return lambda grad: rows().of(grad, device) if type(grad) is RowsNode else make(grad, device)
 
 
-def of_rows(grad: RowsNode, device: Device) -> Tensor:
-    """The sparse tensor of a gradient that is known by its rows."""
-    if used.observed and thread_state.observer is not None:
-        thread_state.observer.refuse("a gradient is sparse, and no replay makes sparse tensors")
-    return import_module("pywebgpu.sparse").of_rows(grad, device)  # type: ignore[no-any-return]
-
-
-def add_rows(leaf: TensorBase, grad: Node, *, create_graph: bool) -> None:
-    """Adds to the gradient of a leaf, where what arrives or what is there is sparse: sparse where both are."""
-    device = leaf._storage.device
-    with grad_mode.set_grad_enabled(create_graph):
-        grad_tensor = of_rows(grad, device) if type(grad) is RowsNode else leaf._gradient(grad)
-        if leaf._grad is None:
-            leaf.grad = grad_tensor
-        elif leaf._grad.is_sparse or create_graph:
-            leaf.grad = leaf._grad + grad_tensor
-        else:
-            leaf._grad._assign(pointwise.add(leaf._grad._node, grad))
+def rows() -> Any:
+    """What knows gradients by their rows, which few programs have."""
+    return import_module("pywebgpu.sparse.rows")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from pywebgpu.autodiff import backward
 from pywebgpu.ir.graph import Composite, Custom, Node
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 Wrap = Callable[[Node], Any]
 _metadata: WeakKeyDictionary[Node, dict[Any, Any]] = WeakKeyDictionary()
 _of_functions: WeakKeyDictionary[type, type[GradFn]] = WeakKeyDictionary()
+_shown: WeakValueDictionary[int, GradFn] = WeakValueDictionary()  # by id of the node
 _SAVED = ("_saved_self", "_saved_other", "_saved_result")
+PAIRS = ("AddBackward0", "SubBackward0", "MulBackward0", "DivBackward0")  # PyTorch makes a tensor of their number, too
 PASSING = ("alias", "expand")  # PyTorch has no function there: a view of all of it, and broadcasting
 
 
@@ -53,10 +55,17 @@ def _reads(node: Node) -> tuple[Node, ...]:
     return node.inputs
 
 
+def _edges(node: Node, title: str) -> list[Node]:
+    """What it reads that PyTorch counts: tensors, and the second number of a pair."""
+    value = names.value_of(node)
+    reads = _reads(value)
+    return [inner for index, inner in enumerate(reads) if names.is_read(inner) or (index and title in PAIRS)]
+
+
 class GradFn:
     """The function whose gradient a node is, as torch shows it: compared by the node."""
 
-    __slots__ = ("_node", "_wrap")
+    __slots__ = ("__weakref__", "_node", "_wrap")
     variable: object
 
     def __init__(self, node: Node, wrap: Wrap) -> None:
@@ -69,11 +78,7 @@ class GradFn:
     @property
     def next_functions(self) -> tuple[tuple[GradFn | None, int], ...]:
         """The functions of the values that this one reads, and which result of each; None of what wants no gradient."""
-        functions: list[tuple[GradFn | None, int]] = []
-        for inner in _reads(names.value_of(self._node)):
-            if names.is_read(inner):
-                functions.append((of(inner, self._wrap), 0))
-        return tuple(functions)
+        return tuple([(of(inner, self._wrap), 0) for inner in _edges(self._node, type(self).__name__)])
 
     @property
     def metadata(self) -> dict[Any, Any]:
@@ -96,12 +101,15 @@ class GradFn:
         """`_saved_self`, `_saved_other`, `_saved_result`: what its formulas read. Of a function that users wrote, what
         its context has."""
         node = names.value_of(self._node)
+        packed = node.attrs["call"] if type(node.op) is Custom and hasattr(node.attrs["call"], "unpacked") else None
+        node = node if packed is None else packed.root
         if name in _SAVED:
-            if node.freed:
+            if node.freed or (packed is not None and packed.released):
                 raise RuntimeError(backward.TWICE)
             values = (*_reads(node), *[None] * 2)[:2]
             value = node if name == "_saved_result" else values[_SAVED.index(name)]
             if value is not None and any(value is saved for saved in backward.saved_by(node)):
+                value = value if packed is None else packed.unpacked(value)
                 leaf = value.accumulator.tensor() if value.accumulator is not None else None
                 return self._wrap(value) if leaf is None or not leaf._flag else leaf
         context = getattr(node.attrs["call"], "ctx", None) if type(node.op) is Custom and name[:2] != "__" else None
@@ -119,11 +127,7 @@ class GradFn:
         if node.accumulator is None:
             node.accumulator = GradAccumulator(None, self._wrap)
         if node.accumulator.function is None:
-            reads = (
-                []
-                if _is_leaf(node)
-                else [_passed(inner) for inner in _reads(names.value_of(node)) if names.is_read(inner)]
-            )
+            reads = [] if _is_leaf(node) else [_passed(inner) for inner in _edges(node, type(self).__name__)]
             node.accumulator.function = FunctionHooks(reads, self._wrap)
         return node.accumulator.function  # type: ignore[no-any-return]
 
@@ -160,11 +164,19 @@ def of(node: Node, wrap: Wrap) -> GradFn | None:
         return None
     node = _passed(node)
     if _is_leaf(node):
-        return AccumulateGrad(node, wrap)
+        return _of_kind(AccumulateGrad, node, wrap)
     title = names.name(node)
     call = node.attrs["call"] if type(node.op) is Custom and title == node.op.name else None
     kind = of_function(call.function, title) if call is not None and hasattr(call, "ctx") else _kind(title)
-    return kind(node, wrap)
+    return _of_kind(kind, node, wrap)
+
+
+def _of_kind(kind: type[GradFn], node: Node, wrap: Wrap) -> GradFn:
+    """The function of a node: the same one as long as somebody has it."""
+    shown = _shown.get(id(node))  # Its node lives while it does.
+    if type(shown) is not kind:
+        shown = _shown[id(node)] = kind(node, wrap)
+    return shown
 
 
 def _passed(node: Node) -> Node:

@@ -15,6 +15,7 @@ from pywebgpu.ir.graph import Node, thread_state
 from pywebgpu.ops import pointwise
 from pywebgpu.runtime.storage import shared
 from pywebgpu.support import interrupts
+from pywebgpu.tensor import grad_accumulator
 from pywebgpu.tensor.base import TensorBase
 
 if TYPE_CHECKING:
@@ -43,13 +44,16 @@ def backward(
     leaves = [getattr(end, "variable", tensor) for tensor, end in _places(inputs)]
     if not leaves:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+    for tensor in leaves:
+        if not tensor.is_leaf:
+            tensor.retain_grad()
     with grad_mode.enable_grad():
         nodes = [t._node for t in leaves]
     with interrupts.held(), thread_state.span("backward", "backward"):
         grads = walk.gradients(roots, seeds, nodes, accumulate=False, create_graph=create_graph, retain_graph=keep)
-        for leaf, node in zip(leaves, grads, strict=True):
-            if node is not None:
-                leaf._accumulate(node, create_graph)
+        for leaf, place, node in zip(leaves, nodes, grads, strict=True):
+            if node is not None and leaf._flag:
+                place.accumulator.reach(leaf, node, create_graph)
     if shared:
         import_module("pywebgpu.runtime.fixed_memory").submit_readers()
 
@@ -149,6 +153,9 @@ def _seeds(tensors: TensorBase | Sequence[TensorBase], grads: Grads) -> tuple[li
                     f"Mismatch in shape: grad_output[0] has a shape of {seed.shape} and output[0] has a shape of "
                     f"{output.shape}."
                 )
-            seeds.append(arithmetic.cast(seed._node, node.spec.dtype))
+            if hasattr(type(seed), "_nnz"):
+                seeds.append(grad_accumulator.rows().given(seed, node.spec.dtype))
+            else:
+                seeds.append(arithmetic.cast(seed._node, node.spec.dtype))
         roots.append(node)
     return roots, seeds

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from pywebgpu import devices, dtypes
 from pywebgpu.dtypes import DType
@@ -76,6 +77,9 @@ class DeviceAddress:
 
     def __repr__(self) -> str:
         return f"<memory {self.name:#x} of a device, byte {self.offset}>"
+
+
+shown: WeakSet[Storage] = WeakSet()  # of tensors that became arrays of NumPy's
 
 
 def can_share(device: Device) -> bool:

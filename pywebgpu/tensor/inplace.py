@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
 from pywebgpu.composites import arithmetic
@@ -13,6 +12,7 @@ from pywebgpu.tensor import overlap, transfer
 from pywebgpu.tensor.apply import called
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.contraction import ContractionMethods
+from pywebgpu.tensor.view import shows_twice
 from pywebgpu.tensor.written import form
 
 if TYPE_CHECKING:
@@ -59,7 +59,11 @@ class InplaceMethods(ContractionMethods):
             )
         if self._path:
             once = self._shown_once()
-            once._assign(once._fitted(value))
+            if shows_twice(tuple(once.shape), once.stride()):
+                for position in range(once.shape[0]):
+                    once.select(0, position).fill_(value)
+            else:
+                once._assign(once._fitted(value))
             return self
         filled = self._assign(self._fitted(value))
         return called(filled, "aten::fill.3" if isinstance(value, TensorBase) else "aten::fill.2")  # type: ignore[return-value]
@@ -86,26 +90,6 @@ class InplaceMethods(ContractionMethods):
     def _changes_history(self, src: TensorBase) -> bool:
         """Whether a copy from another view of the same elements is one for the gradient."""
         return thread_state.grad and src._history is not self._history and (self.requires_grad or src.requires_grad)
-
-    def apply_(self, callable: Callable[[Any], Any]) -> Self:
-        """callable(x) for each element x, in Python: on device cpu alone."""
-        return self._computed("apply_", map(callable, self._listed("apply_")))
-
-    def map_(self, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Self:
-        """callable(x, y) for each element and that of another tensor, in Python: on device cpu alone."""
-        other: Any = tensor.expand(self.shape)
-        return self._computed("map_", map(callable, self._listed("map_"), other._listed("map_")))
-
-    def _listed(self, name: str) -> list[Any]:
-        if not self._storage.device.is_host:
-            raise TypeError(f"{name} is only implemented on CPU tensors")
-        return self.detach().reshape(-1).tolist()  # type: ignore[no-any-return]
-
-    def _computed(self, name: str, values: Iterable[object]) -> Self:
-        if self.requires_grad:
-            raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}().")
-        values_tensor: Any = self.detach()
-        return self.copy_(values_tensor.new_tensor(list(values)).reshape(self.shape))
 
     def _fitted(self, value: Operand) -> Node:
         """A value as a node of this tensor's shape and dtype."""

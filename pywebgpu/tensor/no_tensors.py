@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import operator
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
 from types import FrameType
 
+from pywebgpu.dtypes import Kind
 from pywebgpu.ir.graph import Node
 from pywebgpu.tensor import dispatch
+from pywebgpu.tensor.base import TensorBase
 
 
 def is_asked_further_out() -> bool:
@@ -62,6 +65,21 @@ def refuse_in_method(error: AttributeError, frame: FrameType) -> None:
             raise TypeError(
                 f"{code.co_name}(): argument '{name}' (position {position}) must be Tensor, not {type(value).__name__}"
             ) from None
+
+
+def with_numbers(function: Callable[..., object], args: Sequence[object]) -> list[object] | None:
+    """The arguments of a function of nodes, with numbers instead of tensors of one whole number each where it takes
+    whole numbers; None where there are none such."""
+    kinds = [parameter.annotation for parameter in signature(function).parameters.values()]
+    read = [
+        operator.index(arg) if kind in ("int", int) and isinstance(arg, TensorBase) and _is_whole(arg) else arg  # type: ignore[arg-type]
+        for kind, arg in zip(kinds, args, strict=False)
+    ]
+    return read if any(new is not old for new, old in zip(read, args, strict=False)) else None
+
+
+def _is_whole(tensor: TensorBase) -> bool:
+    return tensor.ndim == 0 and tensor.dtype.kind is Kind.INT
 
 
 def _names(function: Callable[..., object], count: int) -> list[str]:

@@ -378,19 +378,34 @@ def gradient(
 
 
 def _slope(x: Tensor, axis: int, step: complex | Tensor, order: int) -> Tensor:
+    """Sums and quotients in the order of NumPy's and PyTorch's: the same bits."""
     x = x.movedim(axis, -1)
-    n = x.shape[-1]
     x = x if not isinstance(step, complex) or x.is_complex() else x.to(x.dtype.to_complex())
     number: Any = step  # a complex one, too
-    h = step.diff() if isinstance(step, Tensor) else create.full((n - 1,), number, dtype=x.dtype, device=x.device)
-    rise = x.diff(dim=-1) / h
-    before, after = h[:-1], h[1:]
-    inside = (rise[..., :-1] * after + rise[..., 1:] * before) / (before + after)
-    first, last = rise[..., :1], rise[..., -1:]
-    if order == 2:  # A parabola through three points.
-        first = first - (rise[..., 1:2] - first) * h[:1] / (h[:1] + h[1:2])
-        last = last + (last - rise[..., -2:-1]) * h[-1:] / (h[-1:] + h[-2:-1])
+    rise = x.diff(dim=-1)
+    if not isinstance(step, Tensor):
+        inside = (x[..., 2:] - x[..., :-2]) / (number * 2)
+        first, last = rise[..., :1] / number, rise[..., -1:] / number
+        if order == 2:
+            first = _weighted(x[..., :3], (-1.5, 2, -0.5)) / number
+            last = _weighted(x[..., -3:], (0.5, -2, 1.5)) / number
+    else:
+        h = step.diff()
+        before, after = h[:-1], h[1:]
+        both = before + after
+        inside = _weighted(x, (-after / (before * both), (after - before) / (before * after), before / (after * both)))
+        first, last = rise[..., :1] / h[:1], rise[..., -1:] / h[-1:]
+        if order == 2:  # A parabola through three points.
+            (d, e), (f, g) = (h[:1], h[1:2]), (h[-2:-1], h[-1:])
+            first = _weighted(x[..., :3], (-(2.0 * d + e) / (d * (d + e)), (d + e) / (d * e), -d / (e * (d + e))))
+            last = _weighted(x[..., -3:], (g / (f * (f + g)), -(g + f) / (f * g), (2.0 * g + f) / (g * (f + g))))
     return called(functions.cat([first, inside, last], -1).movedim(-1, axis).contiguous(), "aten::cat")
+
+
+def _weighted(x: Tensor, weights: Sequence[Any]) -> Tensor:
+    """Of each three neighbours along the last axis, their sum by weights."""
+    n = x.shape[-1] - 2
+    return weights[0] * x[..., :n] + weights[1] * x[..., 1 : n + 1] + weights[2] * x[..., 2:]  # type: ignore[no-any-return]
 
 
 @named_by_numpy

@@ -201,7 +201,7 @@ class ReshapingMethods(ConversionMethods):
         return self
 
     def resize_(self, *sizes: Any, size: Sizes = (), memory_format: object = None) -> Self:
-        """Another shape of the same memory, from where the tensor starts; where that ends, of new memory with zeros.
+        """Another shape of the same memory, from where the tensor starts; where that ends, of new memory.
 
         Raises RuntimeError for a leaf that wants a gradient, for memory_format=preserve_format, and for a shape whose
         sizes or strides overflow.
@@ -221,7 +221,7 @@ class ReshapingMethods(ConversionMethods):
         if prod([max(n, 1) for n in shape]) >= 1 << 63:
             raise RuntimeError("Stride calculation overflowed")
         if start + count > prod(storage_shape):
-            rest = self.new_zeros(start + count - prod(storage_shape))
+            rest = self.new_empty(start + count - prod(storage_shape))
             self.data = cat([in_memory(all_of(self)), rest])
         flat = in_memory(all_of(self))
         shown = flat._sliced(0, start, count).view(shape)

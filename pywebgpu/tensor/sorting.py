@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, overload
 
@@ -182,5 +183,5 @@ def repeat_interleave(
     if input.ndim != 1:
         raise ShapeError("repeat_interleave only accept 1D vector as repeat")
     gather_scatter.require_repeats(input)
-    total = int(input.sum().item()) if output_size is None else output_size
+    total = int(input.sum().item()) if output_size is None else operator.index(output_size)
     return apply(matrix.spread, input, total)

@@ -125,7 +125,8 @@ class UntypedStorage:
         return self
 
     def resizable(self) -> bool:
-        return True
+        """Whether it may get another size: not where an array of NumPy's shows it."""
+        return self._whole._storage not in host_memory.shown
 
     # Elements
 
@@ -140,6 +141,13 @@ class UntypedStorage:
         raise NotImplementedError(f"{name}: other processes share no memory here")
 
     _share_filename_cpu_ = _share_fd_cpu_
+
+    def _write_file(self, file: Any, is_real_file: bool, save_size: bool, element_size: int) -> None:
+        """Writes its bytes into a file, after how many elements there are, as eight bytes, if save_size."""
+        if not self._whole._storage.device.has_values:
+            raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+        count = (self.nbytes() // element_size).to_bytes(8, "little") if save_size else b""
+        file.write(count + self._bytes())
 
     def __getitem__(self, index: Any) -> Any:
         self._require_values()
@@ -401,6 +409,9 @@ class TypedStorage:
         return self.dtype.itemsize
 
     _element_size = element_size
+
+    def _write_file(self, *args: Any) -> None:
+        self._untyped_storage._write_file(*args)
 
     def _share_fd_cpu_(self, *args: Any) -> Any:
         return self._untyped_storage._share_fd_cpu_(*args)

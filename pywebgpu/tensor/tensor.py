@@ -184,6 +184,7 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
         later("pywebgpu.linalg.lu_factors", name)
         for name in ("geqrf", "lu", "lu_solve", "orgqr", "ormqr", "triangular_solve")
     )
+    apply_, map_, map2_ = (later("pywebgpu.tensor.element_writes", name) for name in ("apply_", "map_", "map2_"))
     gcd, lcm = (later("pywebgpu.tensor.bits", name) for name in ("gcd", "lcm"))
     gcd_, lcm_ = (form(later("pywebgpu.tensor.bits", name)) for name in ("gcd", "lcm"))
     frexp, nextafter = (later("pywebgpu.tensor.bits", name) for name in ("frexp", "nextafter"))

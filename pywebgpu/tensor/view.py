@@ -123,7 +123,7 @@ def _position(offset: int, shape: Shape) -> list[int]:
 
 def _written_once(base: Node, path: Path, value: Node, steps: Steps) -> Node:
     """As written, where an axis was expanded, or cut into windows, and of each element one position is left."""
-    if _shows_twice(value.spec.shape, layout.through(base.spec.shape, path)[0]):
+    if shows_twice(value.spec.shape, layout.through(base.spec.shape, path)[0]):
         raise RuntimeError(TWICE)
     shown = pointwise.full(True, Spec(value.spec.shape, bool_))
     for (op, attrs), before in steps:
@@ -149,7 +149,7 @@ def _joined(op: Movement, attrs: Attrs, shape: Shape, shown: Node, fold: Reducti
     return movement.reshape(fold(back, (len(shape),)), shape=shape)
 
 
-def _shows_twice(shape: Shape, strides: Shape) -> bool:
+def shows_twice(shape: Shape, strides: Shape) -> bool:
     """Whether elements at these strides may be the same."""
     reach = 0
     for step, n in sorted(zip(strides, shape, strict=True)):

@@ -44,6 +44,8 @@ def form(method: Callable[Concatenate[S, P], Tensor]) -> Callable[Concatenate[S,
         # The op saves a copy, so that its own write does not make what it saved stale.
         before: Any = self
         if learns:
+            if self._path and self._cached is not None and self._cached[1].accumulator is not None:
+                self._cached = None  # Hooks wait for the gradient of the view, not of what is written there.
             before = self._new(pointwise.copy(self._node), self._storage.device)
         return self._written(method(before, *args, **options))  # type: ignore[return-value]
 

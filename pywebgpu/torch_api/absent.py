@@ -255,7 +255,6 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
         ("a gradient has the dtype of its tensor: use to() on either", "grad_dtype"),
         ("index with brackets: x[i, j]", "index"),
         ("the device is webgpu: use to(device)", "ipu mtia xpu"),
-        ("use an expression of tensors, or map_", "map2_"),
         ("PyTorch took it away: use requires_grad, names of a dict, or torch.distributions", "name reinforce"),
         ("use reshape, or resize_ and resize_as_", "resize resize_as"),
         ("use slice_scatter, which writes into a copy", "slice_inverse"),

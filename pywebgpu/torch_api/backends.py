@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+from pywebgpu.tensor import uninitialized
+
 _frozen = [False]
 
 
@@ -70,7 +72,7 @@ quantized = Backend(engine="none", supported_engines=["none"])
 mps, mkl, mkldnn, openmp, xeon = Backend(), Backend(), _Bracketed(), Backend(), Backend()
 
 
-# Switches of the torch namespace itself. Results are deterministic always, and threads are the host's own business.
+# Switches of the torch namespace itself. Threads are the host's own business.
 
 _precision = ["highest"]
 
@@ -88,12 +90,34 @@ def get_float32_matmul_precision() -> str:
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Nothing to change: two runs give the same bits."""
+    """Two runs give the same bits always; this fills memory that nothing wrote, see utils.deterministic."""
+    uninitialized.deterministic, uninitialized.warns = bool(mode), bool(warn_only)
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """True: all algorithms here are deterministic."""
-    return True
+    """Whether use_deterministic_algorithms was called with True."""
+    return uninitialized.deterministic
+
+
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
+    """Whether it was called with warn_only."""
+    return uninitialized.warns
+
+
+def get_deterministic_debug_mode() -> int:
+    """0 where they are not asked for, 1 where others would be warned of, 2 where those would be errors."""
+    return (1 if uninitialized.warns else 2) if uninitialized.deterministic else 0
+
+
+def set_deterministic_debug_mode(debug_mode: int | str) -> None:
+    """The same as a number or a word: default, warn or error. Raises TypeError and RuntimeError for another."""
+    if not isinstance(debug_mode, int | str):
+        raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
+    words = ("default", "warn", "error")
+    if debug_mode not in (words if isinstance(debug_mode, str) else (0, 1, 2)):
+        raise RuntimeError(f"invalid value of debug_mode, expected one of {', '.join(words)}, or 0 to 2: {debug_mode}")
+    level = words.index(debug_mode) if isinstance(debug_mode, str) else debug_mode
+    use_deterministic_algorithms(level > 0, warn_only=level == 1)
 
 
 def set_num_threads(count: int) -> None:

@@ -35,7 +35,8 @@ _HOMES = {
         per_tensor_symmetric qint32 qint8 qscheme quint2x4 quint4x2 quint8
     """,
     "pywebgpu.torch_api.backends": """
-        are_deterministic_algorithms_enabled get_float32_matmul_precision
+        are_deterministic_algorithms_enabled get_deterministic_debug_mode get_float32_matmul_precision
+        is_deterministic_algorithms_warn_only_enabled set_deterministic_debug_mode
         get_num_interop_threads get_num_threads set_float32_matmul_precision set_num_interop_threads set_num_threads
         use_deterministic_algorithms
     """,

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
 from pywebgpu import devices
+from pywebgpu.ir.graph import thread_state
 from pywebgpu.tensor import host_memory
 from pywebgpu.torch_api import _jit_internal, backends
 
@@ -184,7 +185,7 @@ ANSWERS: dict[str, Any] = {
     "jit._state._clear_class_state": lambda: None,
     "cuda.jiterator._create_jit_fn": lambda code_string, **options: _refusing("cuda.jiterator"),
     "cuda.jiterator._create_multi_output_jit_fn": lambda code_string, num_outputs, **opts: _refusing("cuda.jiterator"),
-    "autograd._profiler_enabled": lambda: False,
+    "autograd._profiler_enabled": lambda: thread_state.origins is not None,
     "autograd._disable_profiler": lambda: None,
     "distributed.is_available": lambda: False,
     "distributed.ReduceOp": enum.Enum("ReduceOp", "SUM AVG PRODUCT MIN MAX BAND BOR BXOR PREMUL_SUM"),
@@ -209,9 +210,6 @@ ANSWERS: dict[str, Any] = {
     **dict.fromkeys((f"Tensor.is_{kind}" for kind in ("sparse_csr", "vulkan", "xla")), False),
     ".set_warn_always": lambda b: setattr(host_memory, "warns_always", bool(b)),
     ".is_warn_always_enabled": lambda: host_memory.warns_always,
-    ".get_deterministic_debug_mode": lambda: 0,
-    ".set_deterministic_debug_mode": lambda debug_mode: None,
-    ".is_deterministic_algorithms_warn_only_enabled": lambda: False,
     ".set_flush_denormal": lambda mode: False,
     ".is_vulkan_available": lambda: False,
     ".compiled_with_cxx11_abi": lambda: True,

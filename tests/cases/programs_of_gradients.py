@@ -618,3 +618,101 @@ def gradients_of_convolutions_by_name(torch, x, say):
         names = torch.nn.functional.grad
         say(getattr(names, f"conv{rank}d_input")(image.shape, weight, grad, 2, 1, 1, 2))
         say(getattr(names, f"conv{rank}d_weight")(image, weight.shape, grad, stride=2, padding=1, groups=2))
+
+
+@program
+def functions_of_a_graph_are_objects(torch, x, say):
+    node = torch.autograd.graph.Node
+    a = x(2).requires_grad_()
+    b = a.exp()
+    c = b + 5
+    say(c.grad_fn.next_functions[0][0] is b.grad_fn, len(c.grad_fn.next_functions), c.grad_fn.next_functions[1][0])
+    say([len(f.grad_fn.next_functions) for f in (b * 2, b / 2, b - 1, 3 - b, b * a, b.exp())])
+    say(isinstance(c.grad_fn, node), issubclass(type(c.grad_fn), node), node in type(c.grad_fn).mro())
+    say(isinstance(b.grad_fn.next_functions[0][0], node), isinstance(1, node), issubclass(node, node))
+    say(issubclass(torch.autograd.function.BackwardCFunction, node))
+
+    class Copy(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, value):
+            say(isinstance(ctx, node))
+            return value.clone()
+
+        @staticmethod
+        def backward(ctx, grad):
+            say(isinstance(ctx, node))
+            return grad
+
+    out = Copy.apply(a)
+    say(isinstance(out.grad_fn, node), issubclass(type(out.grad_fn), node))
+    out.sum().backward()
+
+
+@program
+def hooks_of_functions_see_all_that_was_read(torch, x, say):
+    a = x(2).requires_grad_()
+    b = a * 2
+    seen = []
+    end = b.grad_fn.next_functions[0][0]
+    handles = [
+        end.register_hook(lambda grads, outputs: seen.append(("after", len(grads), len(outputs)))),
+        end.register_prehook(lambda grads: seen.append(("before", len(grads)))),
+        b.grad_fn.register_hook(lambda grads, outputs: seen.append(("of b", len(grads), grads[1]))),
+        a.register_post_accumulate_grad_hook(lambda leaf: seen.append(("added", leaf.grad.tolist()))),
+    ]
+    loss = b.sum()
+    for walk in (
+        lambda: loss.backward(retain_graph=True),
+        lambda: loss.backward(inputs=(a,), retain_graph=True),
+        lambda: loss.backward(inputs=(a, b), retain_graph=True),
+        lambda: torch.autograd.grad(loss, (a, b), retain_graph=True),
+    ):
+        walk()
+        say(seen)
+        seen.clear()
+    say(a.grad, b.grad)
+    for handle in handles:
+        handle.remove()
+
+
+@program
+def hooks_of_a_view_are_of_what_it_was(torch, x, say):
+    base = x(3).requires_grad_().clone()
+    view, other = base[:], base[1:]
+    for tensor in (view, other):
+        tensor.register_hook(lambda grad: say("before", grad))
+    view.mul_(2)
+    say(other.grad_fn is not None)
+    other.register_hook(lambda grad: say("other", grad))
+    view.register_hook(lambda grad: say("view", grad))
+    (view.sum() * 3 + other.sum()).backward()
+
+
+@program
+def sparse_gradients_are_added_where_they_are(torch, x, say):
+    def sparse():
+        return torch.sparse_coo_tensor(torch.tensor([[1, 1]]), torch.tensor([1.0, 1.0]), (2,))
+
+    for create_graph in (False, True):
+        for make in (sparse, lambda: x(2) + 1):
+            leaf = x(2).requires_grad_()
+            leaf.grad = first = make()
+            leaf.backward(sparse(), create_graph=create_graph)
+            say(leaf.grad is first, leaf.grad.is_sparse, leaf.grad.to_dense() if leaf.grad.is_sparse else leaf.grad)
+    leaf = x(2).requires_grad_()
+    leaf.backward(sparse())
+    say(leaf.grad.is_sparse, leaf.grad.to_dense())
+
+
+@program
+def values_that_hooks_keep_are_shown(torch, x, say):
+    a = x(3).requires_grad_()
+    with torch.autograd.graph.saved_tensors_hooks(lambda value: value * 2, lambda value: value / 2):
+        y = a * a
+    say(y.grad_fn._saved_self, y.grad_fn._saved_other)
+    y.sum().backward()
+    say(a.grad)
+    try:
+        say(y.grad_fn._saved_self)
+    except RuntimeError as error:
+        say(error)

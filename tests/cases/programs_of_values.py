@@ -389,3 +389,73 @@ def scalars_and_empty_rows(torch, x, say):
         lambda: torch.trapezoid(x(3) > 1),
         lambda: torch.cumulative_trapezoid(x(3) > 1),
     )
+
+
+@program
+def slopes_along_axes(torch, x, say):
+    values, places = (
+        x(4, 5, 3) ** 2 * 1.37 - 0.61,
+        (torch.tensor([0.5, 0.75, 3.0, 3.25]), torch.tensor([2.0, 1.0, 4.0])),
+    )
+    for order in (1, 2):
+        for spacing in (0.7, [0.3, 3], places):
+            say(*torch.gradient(values, spacing=spacing, dim=(0, 2), edge_order=order))
+        say(*torch.gradient(values.long(), spacing=2, dim=(0, 2), edge_order=order))
+        say(*torch.gradient(values, spacing=1 + 2j, dim=(0, 2), edge_order=order))
+
+
+@program
+def whole_numbers_may_be_tensors(torch, x, say):
+    y, counts = x(2, 3), torch.tensor([1, 2])
+    attempts(
+        say,
+        lambda: torch.cumsum(y, torch.tensor(0)),
+        lambda: torch.cumprod(y, torch.tensor(1, dtype=torch.int32)),
+        lambda: torch.repeat_interleave(y, counts, dim=0, output_size=counts.sum()),
+        lambda: torch.repeat_interleave(counts, output_size=counts.sum()),
+        lambda: y.map2_(x(3), x(1, 3), lambda a, b, c: a + b * c),
+    )
+    say(y)
+    for call in (
+        lambda: torch.cumsum(y, torch.tensor(0.0)),
+        lambda: y.map2_(x(3), x(3).requires_grad_(), lambda a, b, c: a),
+    ):
+        try:
+            say(call())
+        except (TypeError, RuntimeError) as error:
+            say(type(error).__name__)
+
+
+@program
+def numbers_fill_what_shows_elements_twice(torch, x, say):
+    memory = x(8).clone()
+    memory.as_strided((2, 3, 2), (1, 1, 3)).fill_(7)
+    say(memory, x(1).clone().expand(4).fill_(2), memory.unfold(0, 4, 2).zero_(), memory)
+
+
+@program
+def memory_that_nothing_wrote_shows_with_deterministic_algorithms(torch, x, say):
+    say(torch.are_deterministic_algorithms_enabled(), torch.get_deterministic_debug_mode())
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    say(torch.is_deterministic_algorithms_warn_only_enabled(), torch.get_deterministic_debug_mode())
+    torch.set_deterministic_debug_mode("error")
+    say(torch.is_deterministic_algorithms_warn_only_enabled(), torch.get_deterministic_debug_mode())
+    try:
+        for dtype in (torch.float32, torch.float16, torch.complex64, torch.int32, torch.int64, torch.uint8, torch.bool):
+            ones = torch.ones(2, dtype=dtype)
+            say(torch.empty(2, dtype=dtype), torch.empty_like(ones), ones.new_empty(1), ones.resize_(3))
+            say(torch.empty_strided((2, 2), (1, 2), dtype=dtype), torch.empty_permuted((2, 1), (1, 0), dtype=dtype))
+        torch.utils.deterministic.fill_uninitialized_memory = False
+        say(torch.utils.deterministic.fill_uninitialized_memory)
+    finally:
+        torch.utils.deterministic.fill_uninitialized_memory = True
+        torch.use_deterministic_algorithms(False)
+    attempts(say, lambda: torch.set_deterministic_debug_mode(1.5))
+
+
+@program
+def memory_that_numpy_shows_keeps_its_size(torch, x, say):
+    y = x(3)
+    say(y.untyped_storage().resizable(), y.storage().resizable())
+    y.numpy()
+    say(y.untyped_storage().resizable(), y.storage().resizable(), x(2).storage().resizable())
