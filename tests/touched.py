@@ -100,7 +100,7 @@ def cube(x: Node) -> Node:
                 "pywebgpu/nn/activation.py",
                 '''
 
-class Cubed(_Plain):
+class Cubed(FunctionLayer):
     """x * x * x"""
 
     @staticmethod

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pywebgpu.nn import functional
+from pywebgpu.nn.function_layers import FunctionLayer
 from pywebgpu.nn.module import Module
 from pywebgpu.nn.parameter import Parameter
 from pywebgpu.tensor import create
@@ -15,31 +16,14 @@ if TYPE_CHECKING:
     from pywebgpu.tensor.factory_options import DeviceLike
 
 
-class _Plain(Module):
-    """A function of the input alone."""
-
-    function: str
-
-    def forward(self, input: Tensor) -> Tensor:
-        out: Tensor = getattr(functional, self.function)(input)
-        return out
-
-
-class _InPlace(Module):
+class _InPlace(FunctionLayer):
     """A function of the input, which may be written into it."""
 
-    function: str
+    _arguments = ("inplace",)
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__()
         self.inplace = inplace
-
-    def forward(self, input: Tensor) -> Tensor:
-        out: Tensor = getattr(functional, self.function)(input, inplace=self.inplace)
-        return out
-
-    def extra_repr(self) -> str:
-        return "inplace=True" if self.inplace else ""
 
 
 class ReLU(_InPlace):
@@ -84,90 +68,74 @@ class Hardsigmoid(_InPlace):
     function = "hardsigmoid"
 
 
-class Sigmoid(_Plain):
+class Sigmoid(FunctionLayer):
     """1 / (1 + exp(-x))"""
 
     function = "sigmoid"
 
 
-class Tanh(_Plain):
+class Tanh(FunctionLayer):
     """The hyperbolic tangent."""
 
     function = "tanh"
 
 
-class LogSigmoid(_Plain):
+class LogSigmoid(FunctionLayer):
     """log(sigmoid(x))"""
 
     function = "logsigmoid"
 
 
-class Tanhshrink(_Plain):
+class Tanhshrink(FunctionLayer):
     """x - tanh(x)"""
 
     function = "tanhshrink"
 
 
-class Softsign(_Plain):
+class Softsign(FunctionLayer):
     """x / (1 + |x|)"""
 
     function = "softsign"
 
 
-class GELU(Module):
+class GELU(FunctionLayer):
     """x P(normal < x), exact or by tanh (`approximate="tanh"`)."""
+
+    function, _arguments = "gelu", ("approximate",)
 
     def __init__(self, approximate: str = "none") -> None:
         super().__init__()
         self.approximate = approximate
 
-    def forward(self, input: Tensor) -> Tensor:
-        return functional.gelu(input, self.approximate)
 
-    def extra_repr(self) -> str:
-        return f"approximate={self.approximate!r}"
-
-
-class ELU(Module):
+class ELU(FunctionLayer):
     """x where x > 0, else alpha (exp(x) - 1)."""
 
+    function, _arguments = "elu", ("alpha", "inplace")
+
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
         super().__init__()
         self.alpha, self.inplace = alpha, inplace
 
-    def forward(self, input: Tensor) -> Tensor:
-        return functional.elu(input, self.alpha, self.inplace)
 
-    def extra_repr(self) -> str:
-        return f"alpha={self.alpha}{_inplace(self)}"
-
-
-class CELU(Module):
+class CELU(FunctionLayer):
     """x where x > 0, else alpha (exp(x / alpha) - 1)."""
 
+    function, _arguments = "celu", ("alpha", "inplace")
+
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
         super().__init__()
         self.alpha, self.inplace = alpha, inplace
 
-    def forward(self, input: Tensor) -> Tensor:
-        return functional.celu(input, self.alpha, self.inplace)
 
-    def extra_repr(self) -> str:
-        return f"alpha={self.alpha}{_inplace(self)}"
-
-
-class LeakyReLU(Module):
+class LeakyReLU(FunctionLayer):
     """x where x > 0, else negative_slope x."""
+
+    function, _arguments = "leaky_relu", ("negative_slope", "inplace")
 
     def __init__(self, negative_slope: float = 0.01, inplace: bool = False) -> None:
         super().__init__()
         self.negative_slope, self.inplace = negative_slope, inplace
-
-    def forward(self, input: Tensor) -> Tensor:
-        return functional.leaky_relu(input, self.negative_slope, self.inplace)
-
-    def extra_repr(self) -> str:
-        return f"negative_slope={self.negative_slope}{_inplace(self)}"
 
 
 class PReLU(Module):
@@ -201,11 +169,13 @@ class RReLU(Module):
         return functional.rrelu(input, self.lower, self.upper, self.training, self.inplace)
 
     def extra_repr(self) -> str:
-        return f"lower={self.lower}, upper={self.upper}{_inplace(self)}"
+        return f"lower={self.lower}, upper={self.upper}" + ", inplace=True" * self.inplace
 
 
-class Hardtanh(Module):
+class Hardtanh(FunctionLayer):
     """x held in [min_val, max_val]."""
+
+    function, _arguments = "hardtanh", ("min_val", "max_val", "inplace")
 
     def __init__(
         self,
@@ -221,96 +191,66 @@ class Hardtanh(Module):
         if max_val <= min_val:
             raise AssertionError(f"max_val must be larger than min_val, got {max_val} and {min_val}")
 
-    def forward(self, input: Tensor) -> Tensor:
-        return functional.hardtanh(input, self.min_val, self.max_val, self.inplace)
 
-    def extra_repr(self) -> str:
-        return f"min_val={self.min_val}, max_val={self.max_val}{_inplace(self)}"
-
-
-class Softplus(Module):
+class Softplus(FunctionLayer):
     """log(1 + exp(beta x)) / beta, and x where beta x > threshold."""
+
+    function, _arguments = "softplus", ("beta", "threshold")
 
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
         super().__init__()
         self.beta, self.threshold = beta, threshold
 
-    def forward(self, input: Tensor) -> Tensor:
-        return functional.softplus(input, self.beta, self.threshold)
+
+class _Shrink(FunctionLayer):
+    _arguments = ("lambd",)
+
+    def __init__(self, lambd: float = 0.5) -> None:
+        super().__init__()
+        self.lambd = lambd
 
     def extra_repr(self) -> str:
-        return f"beta={self.beta}, threshold={self.threshold}"
+        return str(self.lambd)
 
 
-class Hardshrink(Module):
+class Hardshrink(_Shrink):
     """x where |x| > lambd, else 0."""
 
-    def __init__(self, lambd: float = 0.5) -> None:
-        super().__init__()
-        self.lambd = lambd
-
-    def forward(self, input: Tensor) -> Tensor:
-        return functional.hardshrink(input, self.lambd)
-
-    def extra_repr(self) -> str:
-        return str(self.lambd)
+    function = "hardshrink"
 
 
-class Softshrink(Module):
+class Softshrink(_Shrink):
     """x moved towards 0 by lambd."""
 
-    def __init__(self, lambd: float = 0.5) -> None:
-        super().__init__()
-        self.lambd = lambd
-
-    def forward(self, input: Tensor) -> Tensor:
-        return functional.softshrink(input, self.lambd)
-
-    def extra_repr(self) -> str:
-        return str(self.lambd)
+    function = "softshrink"
 
 
-class Threshold(Module):
+class Threshold(FunctionLayer):
     """x where x > threshold, else value."""
+
+    function, _arguments = "threshold", ("threshold", "value", "inplace")
 
     def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
         super().__init__()
         self.threshold, self.value, self.inplace = threshold, value, inplace
 
-    def forward(self, input: Tensor) -> Tensor:
-        return functional.threshold(input, self.threshold, self.value, self.inplace)
 
-    def extra_repr(self) -> str:
-        return f"threshold={self.threshold}, value={self.value}{_inplace(self)}"
-
-
-class GLU(Module):
+class GLU(FunctionLayer):
     """The first half of axis `dim` times the sigmoid of the second half."""
+
+    function, _arguments = "glu", ("dim",)
 
     def __init__(self, dim: int = -1) -> None:
         super().__init__()
         self.dim = dim
 
-    def forward(self, input: Tensor) -> Tensor:
-        return functional.glu(input, self.dim)
 
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}"
-
-
-class _Rows(Module):
-    function: str
+class _Rows(FunctionLayer):
+    _arguments = ("dim",)
 
     def __init__(self, dim: int | None = None) -> None:
         super().__init__()
         self.dim = dim
-
-    def forward(self, input: Tensor) -> Tensor:
-        out: Tensor = getattr(functional, self.function)(input, self.dim)
-        return out
-
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}"
 
 
 class Softmax(_Rows):
@@ -330,9 +270,6 @@ class LogSoftmax(_Rows):
 
     function = "log_softmax"
 
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}"
-
 
 class Softmax2d(Module):
     """Softmax over the channels of (n, c, h, w) or (c, h, w)."""
@@ -341,7 +278,3 @@ class Softmax2d(Module):
         if input.ndim not in (3, 4):
             raise ValueError(f"Softmax2d: expected input to be 3D or 4D, got {input.ndim}D instead")
         return functional.softmax(input, -3)
-
-
-def _inplace(module: Module) -> str:
-    return ", inplace=True" if module.inplace else ""

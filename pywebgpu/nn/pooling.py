@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pywebgpu.nn import functional
+from pywebgpu.nn.function_layers import FunctionLayer
 from pywebgpu.nn.module import Module
 from pywebgpu.support import shapes
 from pywebgpu.tensor.tensor import Tensor
@@ -16,8 +17,18 @@ if TYPE_CHECKING:
     from pywebgpu.tensor.types import Sizes
 
 
-class _MaxPoolNd(Module):
-    rank: int
+class _IndexedPool(FunctionLayer):
+    """Gives the largest elements, or with `return_indices` also where they were."""
+
+    def forward(self, input: Tensor) -> Tensor | tuple[Tensor, Tensor]:  # type: ignore[override]  # as torch
+        return super().forward(input)
+
+    def extra_repr(self) -> str:
+        return super().extra_repr().removesuffix(f", return_indices={self.return_indices}")
+
+
+class _MaxPoolNd(_IndexedPool):
+    _arguments = "kernel_size", "stride", "padding", "dilation", "ceil_mode", "return_indices"
 
     def __init__(
         self,
@@ -34,40 +45,35 @@ class _MaxPoolNd(Module):
         self.padding, self.dilation = padding, dilation
         self.return_indices, self.ceil_mode = return_indices, ceil_mode
 
-    def forward(self, input: Tensor) -> Tensor | tuple[Tensor, Tensor]:
-        function = getattr(functional, f"max_pool{self.rank}d")
-        out: Tensor | tuple[Tensor, Tensor] = function(
-            input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices
-        )
-        return out
-
-    def extra_repr(self) -> str:
-        return (
-            f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, dilation={self.dilation}, "
-            f"ceil_mode={self.ceil_mode}"
-        )
-
 
 class MaxPool1d(_MaxPoolNd):
     """The largest element of each window of the last axis."""
 
-    rank = 1
+    function = "max_pool1d"
 
 
 class MaxPool2d(_MaxPoolNd):
     """The largest element of each window of the last two axes."""
 
-    rank = 2
+    function = "max_pool2d"
 
 
 class MaxPool3d(_MaxPoolNd):
     """The largest element of each window of the last three axes."""
 
-    rank = 3
+    function = "max_pool3d"
 
 
-class AvgPool1d(Module):
+class _AveragePool(FunctionLayer):
+    def extra_repr(self) -> str:
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class AvgPool1d(_AveragePool):
     """The mean of each window of the last axis."""
+
+    function = "avg_pool1d"
+    _arguments = "kernel_size", "stride", "padding", "ceil_mode", "count_include_pad"
 
     def __init__(
         self,
@@ -82,17 +88,9 @@ class AvgPool1d(Module):
         self.stride = self.kernel_size if stride is None else _single(stride)
         self.padding, self.ceil_mode, self.count_include_pad = _single(padding), ceil_mode, count_include_pad
 
-    def forward(self, input: Tensor) -> Tensor:
-        return functional.avg_pool1d(
-            input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad
-        )
 
-    def extra_repr(self) -> str:
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
-
-
-class _AvgPoolNd(Module):
-    rank: int
+class _AvgPoolNd(_AveragePool):
+    _arguments = *AvgPool1d._arguments, "divisor_override"
 
     def __init__(
         self,
@@ -109,37 +107,21 @@ class _AvgPoolNd(Module):
         self.padding, self.ceil_mode = padding, ceil_mode
         self.count_include_pad, self.divisor_override = count_include_pad, divisor_override
 
-    def forward(self, input: Tensor) -> Tensor:
-        function = getattr(functional, f"avg_pool{self.rank}d")
-        out: Tensor = function(
-            input,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.ceil_mode,
-            self.count_include_pad,
-            self.divisor_override,
-        )
-        return out
-
-    def extra_repr(self) -> str:
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
-
 
 class AvgPool2d(_AvgPoolNd):
     """The mean of each window of the last two axes."""
 
-    rank = 2
+    function = "avg_pool2d"
 
 
 class AvgPool3d(_AvgPoolNd):
     """The mean of each window of the last three axes."""
 
-    rank = 3
+    function = "avg_pool3d"
 
 
-class _LPPoolNd(Module):
-    rank: int
+class _LPPoolNd(FunctionLayer):
+    _arguments = "norm_type", "kernel_size", "stride", "ceil_mode"
 
     def __init__(
         self, norm_type: float, kernel_size: Sizes, stride: Sizes | None = None, ceil_mode: bool = False
@@ -147,78 +129,57 @@ class _LPPoolNd(Module):
         super().__init__()
         self.norm_type, self.kernel_size, self.stride, self.ceil_mode = norm_type, kernel_size, stride, ceil_mode
 
-    def forward(self, input: Tensor) -> Tensor:
-        function = getattr(functional, f"lp_pool{self.rank}d")
-        out: Tensor = function(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
-        return out
-
-    def extra_repr(self) -> str:
-        return (
-            f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, "
-            f"ceil_mode={self.ceil_mode}"
-        )
-
 
 class LPPool1d(_LPPoolNd):
     """(sum of x^p)^(1/p) over each window of the last axis."""
 
-    rank = 1
+    function = "lp_pool1d"
 
 
 class LPPool2d(_LPPoolNd):
     """(sum of x^p)^(1/p) over each window of the last two axes."""
 
-    rank = 2
+    function = "lp_pool2d"
 
 
 class LPPool3d(_LPPoolNd):
     """(sum of x^p)^(1/p) over each window of the last three axes."""
 
-    rank = 3
+    function = "lp_pool3d"
 
 
-class _Adaptive(Module):
-    function: str
+class _AdaptiveAvg(FunctionLayer):
+    _arguments = ("output_size",)
 
     def __init__(self, output_size: OutputSizes) -> None:
         super().__init__()
         self.output_size = output_size
 
-    def forward(self, input: Tensor) -> Tensor | tuple[Tensor, Tensor]:
-        out: Tensor = getattr(functional, self.function)(input, self.output_size)
-        return out
 
-    def extra_repr(self) -> str:
-        return f"output_size={self.output_size}"
-
-
-class AdaptiveAvgPool1d(_Adaptive):
+class AdaptiveAvgPool1d(_AdaptiveAvg):
     """Means of `output_size` windows which cover the last axis."""
 
     function = "adaptive_avg_pool1d"
 
 
-class AdaptiveAvgPool2d(_Adaptive):
+class AdaptiveAvgPool2d(_AdaptiveAvg):
     """Means of `output_size` windows which cover the last two axes."""
 
     function = "adaptive_avg_pool2d"
 
 
-class AdaptiveAvgPool3d(_Adaptive):
+class AdaptiveAvgPool3d(_AdaptiveAvg):
     """Means of `output_size` windows which cover the last three axes."""
 
     function = "adaptive_avg_pool3d"
 
 
-class _AdaptiveMax(_Adaptive):
-    def __init__(self, output_size: OutputSizes, return_indices: bool = False) -> None:
-        super().__init__(output_size)
-        self.return_indices = return_indices
+class _AdaptiveMax(_IndexedPool):
+    _arguments = "output_size", "return_indices"
 
-    def forward(self, input: Tensor) -> Tensor | tuple[Tensor, Tensor]:
-        out: Tensor | tuple[Tensor, Tensor]
-        out = getattr(functional, self.function)(input, self.output_size, self.return_indices)
-        return out
+    def __init__(self, output_size: OutputSizes, return_indices: bool = False) -> None:
+        super().__init__()
+        self.output_size, self.return_indices = output_size, return_indices
 
 
 class AdaptiveMaxPool1d(_AdaptiveMax):
