@@ -12,7 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pywebgpu import dtypes
+from pywebgpu.composites import quantized
 from pywebgpu.tensor import create, functions
+from pywebgpu.tensor.apply import apply
 from pywebgpu.tensor.tensor import Tensor
 
 
@@ -115,17 +117,15 @@ def _encode_fifth_bits(codes: Tensor) -> Tensor:
     return _from_fields((codes >> 4).reshape(-1, 4, 8).transpose(1, 2), 1)
 
 
-def _symmetric(bits: int) -> tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]]:
+def _decode_q5_0(blocks: Tensor) -> Tensor:
+    scale, high, low = _split(blocks, [2, 4, 16])
+    codes = _decode_fifth_bits(high, _fields(low, 4).reshape(-1, 32))
+    return _halves(scale) * (codes.float() - 16)
+
+
+def _encode_symmetric(bits: int) -> Callable[[Tensor], Tensor]:
     """Q4_0, Q5_0: a scale, then codes around 2 ** (bits - 1)."""
     middle = 2 ** (bits - 1)
-    sizes = [2, 4, 16] if bits == 5 else [2, 16]
-
-    def decode(blocks: Tensor) -> Tensor:
-        scale, *high, low = _split(blocks, sizes)
-        codes = _fields(low, 4).reshape(-1, 32)
-        codes = _decode_fifth_bits(high[0], codes) if high else codes
-        result: Tensor = _halves(scale) * (codes.float() - middle)
-        return result
 
     def encode(blocks: Tensor) -> Tensor:
         scale = _signed_largest(blocks) / -middle
@@ -133,19 +133,18 @@ def _symmetric(bits: int) -> tuple[Callable[[Tensor], Tensor], Callable[[Tensor]
         high = [_encode_fifth_bits(codes)] if bits == 5 else []
         return functions.cat([_half_bytes(scale), *high, _from_fields((codes & 15).reshape(-1, 2, 16), 4)], dim=1)
 
-    return decode, encode
+    return encode
 
 
-def _affine(bits: int) -> tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]]:
+def _decode_q5_1(blocks: Tensor) -> Tensor:
+    scale, minimum, high, low = _split(blocks, [2, 2, 4, 16])
+    codes = _decode_fifth_bits(high, _fields(low, 4).reshape(-1, 32))
+    return _halves(scale) * codes.float() + _halves(minimum)
+
+
+def _encode_affine(bits: int) -> Callable[[Tensor], Tensor]:
     """Q4_1, Q5_1: a scale and a minimum, then codes from 0."""
-    sizes = [2, 2, 4, 16] if bits == 5 else [2, 2, 16]
     levels = 2**bits - 1
-
-    def decode(blocks: Tensor) -> Tensor:
-        scale, minimum, *high, low = _split(blocks, sizes)
-        codes = _fields(low, 4).reshape(-1, 32)
-        codes = _decode_fifth_bits(high[0], codes) if high else codes
-        return _halves(scale) * codes.float() + _halves(minimum)
 
     def encode(blocks: Tensor) -> Tensor:
         minimum = blocks.amin(1, keepdim=True)
@@ -155,12 +154,7 @@ def _affine(bits: int) -> tuple[Callable[[Tensor], Tensor], Callable[[Tensor], T
         low = _from_fields((codes & 15).reshape(-1, 2, 16), 4)
         return functions.cat([_half_bytes(scale), _half_bytes(minimum), *high, low], dim=1)
 
-    return decode, encode
-
-
-def _decode_q8_0(blocks: Tensor) -> Tensor:
-    scale, codes = _split(blocks, [2, 32])
-    return _halves(scale) * codes.view(dtypes.int8).float()
+    return encode
 
 
 def _encode_q8_0(blocks: Tensor) -> Tensor:
@@ -185,11 +179,6 @@ def _fit_symmetric(blocks: Tensor, middle: int, scale_levels: int) -> tuple[Tens
     return block_scale, scale_codes, codes.reshape(-1, 256)
 
 
-def _scaled_by_16(codes: Tensor, scales: Tensor) -> Tensor:
-    """Codes (n, 256) times the scales (n, 16) of each 16 of them."""
-    return (codes.reshape(-1, 16, 16) * scales.unsqueeze(-1)).reshape(-1, 256)
-
-
 def _decode_q3_k(blocks: Tensor) -> Tensor:
     high, low, packed, scale = _split(blocks, [32, 64, 12, 2])
     low_bits = _fields(low.reshape(-1, 32), 2).reshape(-1, 8, 32)
@@ -197,7 +186,8 @@ def _decode_q3_k(blocks: Tensor) -> Tensor:
     low_scales = _fields(packed[:, :8], 4).reshape(-1, 16)
     high_scales = _fields(packed[:, 8:], 2).reshape(-1, 16)
     scale_codes = (low_scales | (high_scales << 4)).float() - 32
-    return _scaled_by_16(codes, _halves(scale) * scale_codes)
+    scales = _halves(scale) * scale_codes
+    return (codes.reshape(-1, 16, 16) * scales.unsqueeze(-1)).reshape(-1, 256)
 
 
 def _encode_q3_k(blocks: Tensor) -> Tensor:
@@ -207,14 +197,6 @@ def _encode_q3_k(blocks: Tensor) -> Tensor:
     shifted = (scale_codes + 32).to(dtypes.uint8)
     packed = [_from_fields((shifted & 15).reshape(-1, 2, 8), 4), _from_fields((shifted >> 4).reshape(-1, 4, 4), 2)]
     return functions.cat([_from_fields(planes >> 2, 1), low, *packed, _half_bytes(scale)], dim=1)
-
-
-def _decode_q6_k(blocks: Tensor) -> Tensor:
-    low, high, scale_codes, scale = _split(blocks, [128, 64, 16, 2])
-    low_bits = _fields(low.reshape(-1, 64), 4).reshape(-1, 4, 32)
-    codes = low_bits | (_fields(high.reshape(-1, 32), 2) << 4)
-    scales = _halves(scale) * scale_codes.view(dtypes.int8).float()
-    return _scaled_by_16(codes.reshape(-1, 256).float() - 32, scales)
 
 
 def _encode_q6_k(blocks: Tensor) -> Tensor:
@@ -276,16 +258,15 @@ def _pack_six_bit_pairs(scales: Tensor, minima: Tensor) -> Tensor:
     return functions.cat([first, second, (scales[:, 4:] & 15) | ((minima[:, 4:] & 15) << 4)], dim=1)
 
 
-def _affine_k(bits: int) -> tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]]:
-    """Q4_K, Q5_K: eight parts of 32, whose fifth bits stand apart."""
-    sizes = [2, 2, 12, 32, 128] if bits == 5 else [2, 2, 12, 128]
+def _decode_q5_k(blocks: Tensor) -> Tensor:
+    scale, minimum, packed, high, low = _split(blocks, [2, 2, 12, 32, 128])
+    codes = _fields(low.reshape(-1, 32), 4).reshape(-1, 8, 32) | (_fields(high, 1) << 4)
+    scale_codes, minimum_codes = _six_bit_pairs(packed)
+    return _scaled_and_shifted(codes, _halves(scale) * scale_codes, _halves(minimum) * minimum_codes)
 
-    def decode(blocks: Tensor) -> Tensor:
-        scale, minimum, packed, *high, low = _split(blocks, sizes)
-        planes = _fields(low.reshape(-1, 32), 4).reshape(-1, 8, 32)
-        planes = planes | (_fields(high[0], 1) << 4) if high else planes
-        scale_codes, minimum_codes = _six_bit_pairs(packed)
-        return _scaled_and_shifted(planes, _halves(scale) * scale_codes, _halves(minimum) * minimum_codes)
+
+def _encode_affine_k(bits: int) -> Callable[[Tensor], Tensor]:
+    """Q4_K, Q5_K: eight parts of 32, whose fifth bits stand apart."""
 
     def encode(blocks: Tensor) -> Tensor:
         scale, minimum, scale_codes, minimum_codes, codes = _fit_affine(blocks, 2**bits - 1, 63, 8)
@@ -295,21 +276,32 @@ def _affine_k(bits: int) -> tuple[Callable[[Tensor], Tensor], Callable[[Tensor],
         packed = _pack_six_bit_pairs(scale_codes, minimum_codes)
         return functions.cat([_half_bytes(scale), _half_bytes(minimum), packed, *high, low], dim=1)
 
-    return decode, encode
+    return encode
+
+
+def _by_planes(name: str) -> Callable[[Tensor], Tensor]:
+    """Decodes a format with which products compute: its record says what its parts mean."""
+    planes = quantized.FORMATS[name].planes
+
+    def decode(blocks: Tensor) -> Tensor:
+        parts = [blocks[:, plane.start : plane.start + plane.size].contiguous().view(plane.dtype) for plane in planes]
+        return apply(quantized.dequantize, *parts, format=name)
+
+    return decode
 
 
 FORMATS = {
     block_format.name: block_format
     for block_format in (
-        BlockFormat("q4_0", 2, 32, 18, *_symmetric(4)),
-        BlockFormat("q4_1", 3, 32, 20, *_affine(4)),
-        BlockFormat("q5_0", 6, 32, 22, *_symmetric(5)),
-        BlockFormat("q5_1", 7, 32, 24, *_affine(5)),
-        BlockFormat("q8_0", 8, 32, 34, _decode_q8_0, _encode_q8_0),
+        BlockFormat("q4_0", 2, 32, 18, _by_planes("q4_0"), _encode_symmetric(4)),
+        BlockFormat("q4_1", 3, 32, 20, _by_planes("q4_1"), _encode_affine(4)),
+        BlockFormat("q5_0", 6, 32, 22, _decode_q5_0, _encode_symmetric(5)),
+        BlockFormat("q5_1", 7, 32, 24, _decode_q5_1, _encode_affine(5)),
+        BlockFormat("q8_0", 8, 32, 34, _by_planes("q8_0"), _encode_q8_0),
         BlockFormat("q2_k", 10, 256, 84, _decode_q2_k, _encode_q2_k),
         BlockFormat("q3_k", 11, 256, 110, _decode_q3_k, _encode_q3_k),
-        BlockFormat("q4_k", 12, 256, 144, *_affine_k(4)),
-        BlockFormat("q5_k", 13, 256, 176, *_affine_k(5)),
-        BlockFormat("q6_k", 14, 256, 210, _decode_q6_k, _encode_q6_k),
+        BlockFormat("q4_k", 12, 256, 144, _by_planes("q4_k"), _encode_affine_k(4)),
+        BlockFormat("q5_k", 13, 256, 176, _decode_q5_k, _encode_affine_k(5)),
+        BlockFormat("q6_k", 14, 256, 210, _by_planes("q6_k"), _encode_q6_k),
     )
 }

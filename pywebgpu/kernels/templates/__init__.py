@@ -22,42 +22,39 @@ from pywebgpu.kernels.templates import (
     scatter_rows,
     sort,
 )
-from pywebgpu.ops import indexing, scattering
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A template. op: the only one that it matches: where it is not compiled, the template's module does not run.
-
-    Its name, where the op's module is not to run either.
-    """
+    """A template. op: the name of the only op that it matches: until one is compiled, the template's module does not
+    run."""
 
     make: Callable[[], Template]
-    op: Op | str | None = None
+    op: str | None = None
 
     @cached_property
     def template(self) -> Template:
         return self.make()
 
     def matches(self, op: Op, target: Target) -> bool:
-        return self.op in (None, op, op.name) and self.template.matches(op, target)
+        return self.op in (None, op.name) and self.template.matches(op, target)
 
 
 ENTRIES: tuple[Entry, ...] = (
     Entry(pointwise.PointwiseTemplate),
     Entry(rows.RowsTemplate),
     Entry(matmul.MatmulTemplate),
-    Entry(lambda: scan.ScanTemplate(), indexing.scan),
-    Entry(lambda: scan_blocks.ScanBlocksTemplate(), indexing.scan_blocks),
-    Entry(lambda: scan_blocks.ScanChainTemplate(), indexing.scan_chain),
+    Entry(lambda: scan.ScanTemplate(), "scan"),
+    Entry(lambda: scan_blocks.ScanBlocksTemplate(), "scan_blocks"),
+    Entry(lambda: scan_blocks.ScanChainTemplate(), "scan_chain"),
     Entry(scatter.ScatterTemplate),
     Entry(scatter.ScatterSortedTemplate),
     Entry(scatter.FoldSortedTemplate),
-    Entry(lambda: scatter_rows.ScatterBlocksTemplate(), scattering.scatter_blocks),
-    Entry(lambda: scatter_rows.ScatterCarriedTemplate(), scattering.scatter_carried),
-    Entry(lambda: scatter_few.ScatterFewTemplate(), scattering.scatter_few),
-    Entry(lambda: sort.SortBlockTemplate(), indexing.sort_block),
-    Entry(lambda: sort.SortMergeTemplate(), indexing.sort_merge),
+    Entry(lambda: scatter_rows.ScatterBlocksTemplate(), "scatter_blocks"),
+    Entry(lambda: scatter_rows.ScatterCarriedTemplate(), "scatter_carried"),
+    Entry(lambda: scatter_few.ScatterFewTemplate(), "scatter_few"),
+    Entry(lambda: sort.SortBlockTemplate(), "sort_block"),
+    Entry(lambda: sort.SortMergeTemplate(), "sort_merge"),
     Entry(lambda: quantized.QuantizedTemplate(), "quantized_matmul"),
     Entry(pack.PackTemplate),
     Entry(attention.AttentionTemplate),

@@ -138,13 +138,24 @@ def _store_any(
     build: Builder,
 ) -> None:
     """Stores a four of an invocation's through the epilogue, whichever it is."""
-    row, row_is_there = left.own(number // wide)
-    fours, there = right.any_four(number % wide)
-    if there[0] is there[3]:
+    _store_four(result, left.own(number // wide), right.any_four(number % wide), place, work, build)
+
+
+def _store_four(
+    result: Var,
+    own: tuple[Sym, Sequence[Expr]],
+    four: tuple[Sequence[Sym], Sequence[Sequence[Expr]]],
+    place: Sequence[Sym],
+    work: Computation,
+    build: Builder,
+) -> None:
+    """own: a row, and what must hold for it to be there. four: columns, and what must hold for each."""
+    (row, row_is_there), (columns, there) = own, four
+    if there[0] is there[3]:  # All of a four are there, or none is: one store.
         with build.if_(*row_is_there, *there[0]):
-            store([result[index] for index in range(4)], row, fours, place, work, build)
+            store([result[component] for component in range(4)], row, columns, place, work, build)
         return
-    for component, (column, is_there) in enumerate(zip(fours, there, strict=True)):
+    for component, (column, is_there) in enumerate(zip(columns, there, strict=True)):
         with build.if_(*row_is_there, *is_there):
             store([result[component]], row, [column], place, work, build)
 
@@ -159,16 +170,10 @@ def finish(
     if len(computed) * left.each * wide <= WRITTEN:
         columns = [right.own_four(index) for index in range(wide // 4)]
         for vector_index in range(left.each // 4):
-            for i, (row, row_is_there) in enumerate(zip(*left.own_four(vector_index), strict=True)):
-                for j, (fours, there) in enumerate(columns):
+            for i, own_row in enumerate(zip(*left.own_four(vector_index), strict=True)):
+                for j, four in enumerate(columns):
                     result = results[(vector_index * 4 + i) * (wide // 4) + j]
-                    if there[0] is there[3]:  # All of a four are there, or none is: one store.
-                        with build.if_(*row_is_there, *there[0]):
-                            store([result[component] for component in range(4)], row, fours, place, work, build)
-                        continue
-                    for at_column, (column, is_there) in enumerate(zip(fours, there, strict=True)):
-                        with build.if_(*row_is_there, *is_there):
-                            store([result[at_column]], row, [column], place, work, build)
+                    _store_four(result, own_row, four, place, work, build)
         return
     many = build.local_array("results", results)
     with build.loop("at", 0, len(results)) as own:
