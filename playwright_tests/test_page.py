@@ -36,7 +36,15 @@ def test_page_says_what_is_missing(page: Page, address: str, what: str, troubles
     troubles[:] = [one for one in troubles if "numpy" not in one and "404" not in one]
 
 
-TABS = {"train": "#samples", "gallery": ".piece", "editor": ".cm-content", "gpu": "#measure"}
+TABS = {
+    "train": "#samples",
+    "gallery": ".piece",
+    "editor": ".cm-content",
+    "chat": "#chat-log",
+    "tune": "#tune-plot",
+    "search": "#search-question",
+    "gpu": "#measure",
+}
 
 
 @pytest.mark.parametrize(("tab", "shown"), TABS.items())

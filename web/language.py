@@ -142,7 +142,8 @@ class Desk:
         """Reads the language model of a file; one that was open before is let go first."""
         *_, blob = (await self.files(command)).values()
         self._opened = None
-        self._tabs.clear()
+        for name in ("chat", "tune"):  # They hold what the model computes with.
+            self._tabs.pop(name, None)
         self.tell("closed")
         self.tell("opening", name=command["name"])
         file = gguf.File(blobs.Ranges(blob))

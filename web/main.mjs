@@ -6,7 +6,7 @@ import { TrainTab } from "./train.mjs";
 
 const { kept, hasFirst, hasGallery } = JSON.parse(element("config", HTMLScriptElement).text);
 const PATIENCE = 500; // milliseconds
-const TABS = ["train", ...(hasGallery ? ["gallery"] : []), "editor", "chat", "tune", "gpu"];
+const TABS = ["train", ...(hasGallery ? ["gallery"] : []), "editor", "chat", "tune", "search", "gpu"];
 /** @type {Promise<typeof import("./editor.mjs")> | null} */
 let editor = null;
 /** @type {Promise<unknown> | null} the sheet of all tabs but the first */
@@ -73,7 +73,7 @@ async function show(address) {
     if (piece) void editor.then(({ openPiece }) => openPiece(piece));
     editor.catch((error) => (element("editor-status", HTMLElement).textContent = `The editor cannot be loaded: ${error.message}`));
   }
-  if (wanted === "chat" || wanted === "tune") void import(`./${wanted}.mjs`);
+  if (["chat", "tune", "search"].includes(wanted)) void import(`./${wanted}.mjs`);
   if (wanted === "gpu") void import("./measure.mjs");
 }
 

@@ -52,7 +52,7 @@ KEPT = re.compile(r"kept/([0-9a-f]{24})/([\w.-]+)", re.ASCII)  # such addresses:
 BESIDE = {
     "training.py": ("inside.py",),
     "editing.py": ("figures.py",),
-    "language.py": ("blobs.py", "chatting.py", "tuning.py"),
+    "language.py": ("blobs.py", "chatting.py", "searching.py", "tuning.py"),
 }
 ARCHIVES = ("training.xz", "rest.xz", "editing.xz", "language.xz", "measuring.xz")
 SNAPSHOTS = ("training.gz", "editing.gz")

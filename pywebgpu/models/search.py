@@ -6,8 +6,10 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pywebgpu.models.embedding import TextEncoder
+from pywebgpu.tensor.tensor import Tensor
 
 WORDS = 120  # of a passage at most, but for a longer line
 
@@ -22,20 +24,32 @@ class Passage:
 
 
 class Search:
-    """Passages with their vectors, computed once. Raises: ValueError when there are none."""
+    """Passages with their vectors, computed once. Raises: ValueError when there are none.
 
-    def __init__(self, encoder: TextEncoder, passages: Sequence[Passage]) -> None:
+    vectors: of the passages, (passages, hidden_size), where they are there already.
+    """
+
+    def __init__(self, encoder: TextEncoder, passages: Sequence[Passage], vectors: Tensor | None = None) -> None:
         if not passages:
             raise ValueError("search: there is no text to search in")
         self.encoder, self.passages = encoder, list(passages)
-        self.vectors = encoder.encode([passage.text for passage in passages])
+        self.vectors = encoder.encode([passage.text for passage in passages]) if vectors is None else vectors
 
     def nearest(self, question: str, count: int = 5) -> list[tuple[float, Passage]]:
         """The passages nearest in meaning, the nearest first, each with its cosine."""
-        scores = self.vectors @ self.encoder.encode(question)
-        best = scores.topk(min(count, len(self.passages)))
-        pairs = zip(best.values.tolist(), best.indices.tolist(), strict=True)
-        return [(score, self.passages[index]) for score, index in pairs]
+        best = self._best(question, count)
+        return self._pairs(best.values.tolist(), best.indices.tolist())
+
+    async def nearest_async(self, question: str, count: int = 5) -> list[tuple[float, Passage]]:
+        """The same, for pages: other work goes on while the GPU computes."""
+        best = self._best(question, count)
+        return self._pairs(await best.values.tolist_async(), await best.indices.tolist_async())
+
+    def _best(self, question: str, count: int) -> Any:
+        return (self.vectors @ self.encoder.encode(question)).topk(min(count, len(self.passages)))
+
+    def _pairs(self, scores: list[float], indices: list[int]) -> list[tuple[float, Passage]]:
+        return [(score, self.passages[index]) for score, index in zip(scores, indices, strict=True)]
 
 
 def text_files(paths: Iterable[str | os.PathLike[str]]) -> Iterator[Path]:

@@ -35,7 +35,7 @@ DOWNLOAD = 300_000  # bytes that the Train tab may load besides Pyodide
 LAZY = (
     *("editor", "files", "gallery", "interplay", "sharing", "terminal", "widgets"),
     *("first", "inside", "drift", "program_view", "measure", "peers"),
-    *("chat", "language", "model_files", "model_picker", "tune"),
+    *("chat", "language", "model_files", "model_picker", "search", "tune"),
 )
 # What it loads, besides its archive, text and packages.
 PAGE = (
