@@ -161,7 +161,7 @@ class Fusion:
         stack = [group for group in self.partition.groups.values() if len(group.nodes) > 1]
         while stack:
             group = stack.pop()
-            if self._width(group.nodes) > self._bindings or not group.template.is_whole(group.nodes):
+            if self._width(group.nodes) > self._bindings or not group.template.is_whole(group):
                 cut = self._best_cut(group.nodes)
                 parts = [self._part(group, nodes) for nodes in (group.nodes[:cut], group.nodes[cut:])]
                 self.partition.divide(group, parts)

@@ -155,6 +155,7 @@ LATER = (
     "kernels/window_parts.py",
     "kernels/quantized_units.py",
     "kernels/templates/quantized.py",
+    "kernels/templates/quantized_kernel.py",
     "torch_api/masked/",
     "torch_api/memory.py",
     "torch_api/mps.py",

@@ -93,7 +93,7 @@ class Template:
         """The domain of some nodes of a computation that binds too much."""
         return Domain({id(node): domain.levels[id(node)] for node in nodes if domain.levels})
 
-    def is_whole(self, nodes: Sequence[Node]) -> bool:
+    def is_whole(self, work: Computation) -> bool:
         """Whether the part of a computation that was cut still is one kernel."""
         return True
 

@@ -9,6 +9,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 import pywebgpu as torch
 from pywebgpu.composites.quantized import FORMATS
 from pywebgpu.models.quantized import Planes, QuantizedEmbedding, QuantizedLinear
+from pywebgpu.nn import functional
 
 ROWS, COLUMNS = 19, 512
 
@@ -33,7 +34,8 @@ def outcome(format: str, device: str) -> list[list[float]]:
         x = x.to(device).requires_grad_()
         y = layer(x)
         y.sum().backward()
-        values += [y.detach(), x.grad]
+        normed = layer(functional.rms_norm(x.detach(), (COLUMNS,)))
+        values += [y.detach(), x.grad, normed * 2]
     values.append(table(torch.tensor([3, 0, ROWS - 1], device=device)))
     return [value.cpu().reshape(-1).tolist() for value in values]
 

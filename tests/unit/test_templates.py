@@ -33,7 +33,7 @@ OPS = (Fused, Structural)
 FEW = 6  # launches of a template that are run on a device; all of them are compiled
 TARGETS = {
     "default": Target(True, DEFAULT),
-    "large": Target(True, replace(DEFAULT, shared_bytes=48 << 10), Features(kind="discrete")),
+    "large": Target(True, replace(DEFAULT, bindings=16, shared_bytes=48 << 10), Features(kind="discrete")),
     "subgroups": Target(True, DEFAULT, Features((SUBGROUPS,), (8, 32), family="nvidia", translator="tint")),
     "emulated": Target(True, replace(DEFAULT, emulated=True), Features((SUBGROUPS,), (4, 4), family="swiftshader")),
     "small": Target(True, replace(DEFAULT, workgroup_size=100, shared_bytes=8 << 10)),
@@ -106,16 +106,31 @@ def attended(*shape: int, wide: int = 0, grad: bool = False, **options: Any) -> 
     return subject
 
 
+def weighed(x: Any, format: str, rows: int, scale: float, device: str) -> Any:
+    """x times a quantised weight."""
+    blocks = block_formats.quantize(data("cpu", rows, x.shape[-1]) / scale, block_formats.FORMATS[format])
+    return quantized.QuantizedLinear(quantized.Planes.of_blocks(blocks, format).to(device))(x) / 16
+
+
 def decoded(format: str, rows: int, columns: int = 512, weights: int = 1) -> Subject:
     """Few rows times quantised weights of 37 rows, with work on the results."""
 
     def subject(device: str) -> Any:
         x, product = data(device, rows, columns) / 4, 1.0
         for number in range(weights):
-            blocks = block_formats.quantize(data("cpu", 37, columns) / (3 + number), block_formats.FORMATS[format])
-            layer = quantized.QuantizedLinear(quantized.Planes.of_blocks(blocks, format).to(device))
-            product = product * (layer(x) / 16)
+            product = product * weighed(x, format, 37, 3 + number, device)
         return product + 1
+
+    return subject
+
+
+def normed(format: str, rows: int, columns: int, *, is_kept: bool = False) -> Subject:
+    """Few rows, each divided by the root of its mean square, times quantised weights of several numbers of rows."""
+
+    def subject(device: str) -> Any:
+        x = functional.rms_norm(data(device, rows, columns), (columns,), data(device, columns))
+        products = [weighed(x, format, n, 3 + number, device) for number, n in enumerate((37, 64, 37))]
+        return [products[0] * products[2] + 1, products[1], *([x] if is_kept else [])]
 
     return subject
 
@@ -169,6 +184,8 @@ SUBJECTS: dict[str, list[Subject]] = {
         decoded("q4_1", 1, 576, weights=2),
         decoded("q8_0", 3, 96),
         *[decoded(name, 1) for name in ("q4_0", "q4_k", "q6_k")],
+        normed("q4_1", 1, 96),
+        normed("q8_0", 3, 1056, is_kept=True),
     ],
     "pack": [],  # It fills gaps, which nobody reads; test_suballocation.py looks into them.
 }

@@ -36,7 +36,7 @@ class PointwiseTemplate(Template):
     packs_own = True
 
     def matches(self, op: Op, target: Target) -> bool:
-        return isinstance(op, Pointwise | Generator) or (isinstance(op, Structural) and op.by_element)
+        return is_by_element(op)
 
     def joined(self, nodes: Sequence[Node], edges: Edges, parts: tuple[Domain, Domain]) -> Domain | None:
         inside = {id(node) for node in nodes}
@@ -49,9 +49,9 @@ class PointwiseTemplate(Template):
                 return None
         return Domain()
 
-    def is_whole(self, nodes: Sequence[Node]) -> bool:
+    def is_whole(self, work: Computation) -> bool:
         """Not where a cut left nodes of rows and of elements together, without the reduction that joined them."""
-        return len({prod(node.spec.shape) for node in nodes}) == 1
+        return len({prod(node.spec.shape) for node in work.nodes}) == 1
 
     def is_small(self, work: Computation, escapes: Callable[[Node], bool], target: Target) -> bool:
         return 0 < prod(work.nodes[0].spec.shape) <= SMALL
@@ -92,6 +92,11 @@ class PointwiseTemplate(Template):
                 build.store(node, own_position, value_of[id(node)])
         groups = -(-invocations // launch.threads)
         return build.kernel(_name(work), launch.threads, groups, vector=launch.vector)
+
+
+def is_by_element(op: Op) -> bool:
+    """Whether an op computes each element for itself."""
+    return isinstance(op, Pointwise | Generator) or (isinstance(op, Structural) and op.by_element)
 
 
 def _write_words(work: Computation, launch: Launch, build: Builder) -> Kernel:

@@ -71,12 +71,9 @@ class RowsTemplate(Template):
             return None
         if len(together(nodes)) > TREES or len({each_of([node]) for node in nodes if _adds(node)}) > 1:
             return None
-        levels: dict[int, str] = {}
-        for node in nodes:
-            level = _level(node, space)
-            if level is None or not _reads_its_own(node, level, edges, levels, space):
-                return None
-            levels[id(node)] = level
+        levels = levels_of(nodes, edges, space)
+        if levels is None:
+            return None
         return Domain(levels, space)
 
     def packs(self, work: Computation, node: Node, each: int) -> bool:
@@ -176,6 +173,17 @@ def _cores(features: Features) -> int:
     return features.cores or families.of(features).cores
 
 
+def levels_of(nodes: Sequence[Node], edges: Edges, space: IterationSpace) -> dict[int, str] | None:
+    """By id, the level of each of some nodes; None where they are not computed of such rows."""
+    levels: dict[int, str] = {}
+    for node in nodes:
+        level = _level(node, space)
+        if level is None or not reads_its_own(node, level, edges, levels, space):
+            return None
+        levels[id(node)] = level
+    return levels
+
+
 def in_one_subgroup(features: Features) -> int:
     """How many neighbours surely lie in one subgroup, as a power of two; 0 where that is not known."""
     if SUBGROUPS not in features or features.family not in IN_ORDER:
@@ -259,7 +267,7 @@ def _own(node: Node) -> tuple[str, IterationSpace]:
     return (BLOCK, IterationSpace(node.inputs[0].spec.shape, (1,))) if _adds(node) else (OUTER, folded(node))
 
 
-def _reads_its_own(node: Node, level: str, edges: Edges, levels: Mapping[int, str], space: IterationSpace) -> bool:
+def reads_its_own(node: Node, level: str, edges: Edges, levels: Mapping[int, str], space: IterationSpace) -> bool:
     """Whether what a node reads of its kernel is what was computed there. levels: of the nodes before it."""
     full, row = space.full(), variable("row", space.rows)
     is_fold = folds(node)

@@ -79,18 +79,10 @@ def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
 
 def _write_row(work: Computation, sums: BlockSums, walk: Rows, build: Builder) -> None:
     nodes, outputs, levels = work.nodes, work.outputs, work.domain.levels
-    depth = _depths(nodes, build)
-    above = _ancestors(nodes, build)
-    reductions = [node for node in nodes if folds(node)]
     if walk.each > 1:
         folded = [node.inputs[0] for node in nodes if folds(node)]
         load_row([*folded, *[node for node in nodes if levels[id(node)] == FULL], *sums.sources], walk, build)
-    between = [node for node in nodes if levels[id(node)] == OUTER and not folds(node)]
-    for level in sorted({depth[id(node)] for node in reductions}):
-        _outer_values(between, depth, level, walk, build)
-        _reduce([n for n in reductions if depth[id(n)] == level], nodes, above, levels, walk, build)
-    deepest = max((depth[id(node)] for node in reductions), default=0)
-    _outer_values(between, depth, deepest + 1, walk, build)
+    above = fold_row(nodes, levels, walk, build)
     small = [node for node in outputs if levels[id(node)] == OUTER]
     if small:
         _store_outer(small, walk, build)
@@ -99,6 +91,22 @@ def _write_row(work: Computation, sums: BlockSums, walk: Rows, build: Builder) -
     large = [node for node in outputs if levels[id(node)] == FULL]
     if large:
         _store_rows([n for n in full if any(n is o or id(n) in above[id(o)] for o in large)], large, walk, build)
+
+
+def fold_row(
+    nodes: Sequence[Node], levels: Mapping[int, str], walk: Rows, build: Builder
+) -> Mapping[int, Collection[int]]:
+    """Computes what there is one of for a row. Returns by id of a node, those that it is computed with in one pass."""
+    depth = _depths(nodes, build)
+    above = _ancestors(nodes, build)
+    reductions = [node for node in nodes if folds(node)]
+    between = [node for node in nodes if levels[id(node)] == OUTER and not folds(node)]
+    for level in sorted({depth[id(node)] for node in reductions}):
+        _outer_values(between, depth, level, walk, build)
+        _reduce([n for n in reductions if depth[id(n)] == level], nodes, above, levels, walk, build)
+    deepest = max((depth[id(node)] for node in reductions), default=0)
+    _outer_values(between, depth, deepest + 1, walk, build)
+    return above
 
 
 def _store_rows(needed: Sequence[Node], large: Sequence[Node], walk: Rows, build: Builder) -> None:

@@ -84,6 +84,17 @@ class Rows:
             self._choose(block * self.each + turn, build)
             yield
 
+    @contextmanager
+    def all(self, build: Builder) -> Iterator[None]:
+        """The same in a kernel each of whose workgroups walks all rows, one after the other."""
+        self.own = Const(U32, 0)
+        rows = build.scope() if self.rows == 1 else build.loop("row", 0, self.rows)
+        with rows:
+            if self.rows > 1:
+                build.barrier()  # What a row shares is written anew for each.
+            self.position = build.let(LANE, "position")
+            yield
+
     def _choose(self, number: Expr, build: Builder) -> None:
         wanted = build.let(number, "wanted")
         self.inside = build.let(wanted < self.rows, "inside")
