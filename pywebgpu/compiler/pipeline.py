@@ -28,7 +28,7 @@ from pywebgpu.ir.graph import Node
 from pywebgpu.ir.show import as_text
 from pywebgpu.ir.walk import toposort
 from pywebgpu.kernels.access import is_free, is_view
-from pywebgpu.kernels.templates import Selection
+from pywebgpu.kernels.templates import Selection, attention
 from pywebgpu.ops import indexing, pointwise
 from pywebgpu.settings import settings
 from pywebgpu.support.formats import BF16, F16
@@ -123,6 +123,10 @@ def own_buffers(roots: Roots, order: Sequence[Node], selection: Selection) -> Ro
     return tuple(stored)
 
 
+def _has_few_queries(order: Sequence[Node], selection: Selection) -> bool:
+    return any(map(attention.is_few, order))
+
+
 _SIMPLIFY = Pass("simplify", "algebra, equal subgraphs once, constants folded", simplify.simplify)
 DEVICE = (
     Pass("expand", "fused ops become a node for each value, or what they are made of", expand.expand,
@@ -133,6 +137,8 @@ DEVICE = (
     Pass("check_integers", "int64 arithmetic notes an overflow of 32 bits", checks.check_integers),
     Pass("lower", "ops without a kernel become ops that have one", lower.lower),
     _SIMPLIFY,
+    Pass("split_attention", "attention of few rows over many keys becomes several, of a part of the keys each",
+         module="split_attention", when=_has_few_queries),
     Pass("pack", "gradients of slices of one product are one value", attention_gradients.pack),
     Pass("lower_scatters", "rows combined by number: the algorithm that their sizes ask for", scatters.lower_scatters),
     Pass("split_scans", "scans along long rows become scans of blocks", module="split_scans", when=_has_scans),

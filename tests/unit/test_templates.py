@@ -106,6 +106,20 @@ def attended(*shape: int, wide: int = 0, grad: bool = False, **options: Any) -> 
     return subject
 
 
+def looked_up(rows: int, keys: int, width: int, wide: int, *, is_masked: bool = False, **options: Any) -> Subject:
+    """Attention of few rows of four heads over many keys of two; a mask shows the first row none, the second some."""
+
+    def subject(device: str) -> Any:
+        query, key = data(device, 2, 4, rows, width), data(device, 2, 2, keys, width).flip(2)
+        limits = torch.arange(rows, device=device).unsqueeze(1) * 70
+        mask = torch.arange(keys, device=device) < limits if is_masked else None
+        return functional.scaled_dot_product_attention(
+            query / 4, key / 4, data(device, 2, 2, keys, wide), attn_mask=mask, enable_gqa=True, **options
+        )
+
+    return subject
+
+
 def weighed(x: Any, format: str, rows: int, scale: float, device: str) -> Any:
     """x times a quantised weight."""
     blocks = block_formats.quantize(data("cpu", rows, x.shape[-1]) / scale, block_formats.FORMATS[format])
@@ -179,6 +193,11 @@ SUBJECTS: dict[str, list[Subject]] = {
     "attention_backward": [
         attended(1, 2, 37, 16, is_causal=True, grad=True),
         attended(2, 1, 20, 10, wide=7, grad=True),
+    ],
+    "attention_parts": [
+        looked_up(2, 150, 16, 16, is_masked=True),
+        looked_up(1, 1100, 8, 24),
+        looked_up(3, 70, 64, 128, is_causal=True),
     ],
     "quantized": [
         decoded("q4_1", 1, 576, weights=2),

@@ -10,6 +10,7 @@ from pywebgpu.kernels.target import Target
 from pywebgpu.kernels.template import Template
 from pywebgpu.kernels.templates import (
     attention,
+    attention_parts,
     matmul,
     pack,
     pointwise,
@@ -59,6 +60,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(pack.PackTemplate),
     Entry(attention.AttentionTemplate),
     Entry(attention.AttentionBackwardTemplate),
+    Entry(lambda: attention_parts.AttentionPartsTemplate(), "attention_parts"),
 )
 
 

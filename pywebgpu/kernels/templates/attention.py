@@ -5,7 +5,7 @@ from functools import lru_cache
 from importlib import import_module
 
 from pywebgpu.composites import attention as composite
-from pywebgpu.ir.graph import Node
+from pywebgpu.ir.graph import WHICH, Node
 from pywebgpu.kernels import families
 from pywebgpu.kernels.builder import Builder
 from pywebgpu.kernels.kernel import Kernel, Limits
@@ -27,6 +27,7 @@ TILES = (
 BACKWARD = ((32, 32, 128), (16, 16, 64), (32, 16, 64), *TILES[6:])
 BUSY = 20_000  # invocations that keep a device busy
 FEW, MANY = 8, 64  # rows of the query that are not worth a tile, keys that take long one tile after the other
+WIDEST = 128  # numbers of a row of key or value, of which parts are taken
 LONGEST = 1 << 18  # keys that one invocation goes along there, a few at a time, for all heads that share them
 STORED = 1  # Where a CPU plays the GPU, scores are stored up to this share of its largest buffer.
 RESULTS = 128  # numbers of rows of results that an invocation keeps: half of its registers, or so many
@@ -48,16 +49,17 @@ class AttentionTemplate(FusedTemplate):
     def supports(self, node: Node, target: Target) -> bool:
         """Not where a CPU plays the GPU and scores fit: there workgroup memory costs more than they do in memory.
 
-        Nor where few rows see many keys: the products share those out, while a workgroup here has them all.
+        Where few rows see many keys, a workgroup here would have all of these: a pass cuts them into parts, and for
+        gradients the products share them out.
         """
         query, key, value = node.inputs[self.operands : self.operands + 3]
         batches, heads, length, width = query.spec.shape
         span = key.spec.shape[2]
-        if length < FEW and span > MANY:
-            return False
         scores, rounds = 4 * batches * heads * length * span, max(length, span) * heads // key.spec.shape[1]
         if target.is_cpu and (scores <= STORED * target.limits.buffer_bytes or rounds > LONGEST):
             return False
+        if length < FEW and span > MANY:
+            return self.operands == 0 and _has_parts(node, target)
         return bool(self._tiles((width, value.spec.shape[3]), target))
 
     def packs(self, work: Computation, node: Node, each: int) -> bool:
@@ -127,6 +129,20 @@ class AttentionBackwardTemplate(AttentionTemplate):
         )  # Where a CPU plays the GPU, nobody asks.
         kernel: Kernel = gradient.write(work, launch, build)
         return kernel
+
+
+def is_few(node: Node) -> bool:
+    """Whether a node is attention of few rows over many keys, of which each has a part."""
+    if node.op is not composite.attention or node.is_source or WHICH not in node.attrs:
+        return False
+    return node.inputs[0].spec.shape[2] < FEW and node.inputs[1].spec.shape[2] > MANY
+
+
+def _has_parts(node: Node, target: Target) -> bool:
+    """Whether attention over parts of the keys has a kernel: of whole vectors, without dropout."""
+    widths = [node.inputs[index].spec.shape[3] for index in (0, 2)]
+    fits = max(widths) <= WIDEST and target.limits.workgroup_size >= 256
+    return fits and not any(width % 4 for width in widths) and node.attrs["dropout"] == 0
 
 
 def _case(window: composite.Window) -> str:
