@@ -57,7 +57,7 @@ def cell(
     is_host: bool = False,
 ) -> State:
     """One step from an input (n, i) and a state (n, h). is_host: for device cpu, where it is one op."""
-    _check(kind, x, state, weight_ih, weight_hh)
+    _check_cell(x, state, weight_ih, weight_hh)
     if is_host and _is_whole(x, weight_hh, None):
         gates = linear.linear(x, weight_ih, bias_ih)
         gates = movement.reshape(gates, shape=(1, *gates.spec.shape))
@@ -120,6 +120,22 @@ def _split(x: Node, count: int) -> list[Node]:
     size = x.spec.shape[-1] // count
     last = len(x.spec.shape) - 1
     return [slicing.part(x, last, number * size, (number + 1) * size) for number in range(count)]
+
+
+def _check_cell(x: Node, state: list[Node], weight_ih: Node, weight_hh: Node) -> None:
+    """Raises ShapeError for an input or a state that does not fit, in PyTorch's words."""
+    if x.spec.shape[-1] != weight_ih.spec.shape[1]:
+        raise ShapeError(
+            f"input has inconsistent input_size: got {x.spec.shape[-1]} expected {weight_ih.spec.shape[1]}"
+        )
+    for number, part in enumerate(state):
+        size, expected = part.spec.shape[-1], weight_hh.spec.shape[1]
+        if part.spec.shape[0] != x.spec.shape[0]:
+            raise ShapeError(
+                f"Input batch size {x.spec.shape[0]} doesn't match hidden{number} batch size {part.spec.shape[0]}"
+            )
+        if size != expected:
+            raise ShapeError(f"hidden{number} has inconsistent hidden_size: got {size}, expected {expected}")
 
 
 def _check(kind: str, x: Node, state: list[Node], weight_ih: Node, weight_hh: Node) -> None:

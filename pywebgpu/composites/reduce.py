@@ -313,7 +313,7 @@ def _norm(x: Node, p: float, axes: Shape) -> Node:
     total = fold(reduction.sum_, pointwise.where(zero, at_zero, some), axes)
     none = pointwise.eq(total, arithmetic.like(total, 0))
     powered = pointwise.pow_(pointwise.where(none, arithmetic.like(total, 1), total), arithmetic.like(total, 1 / p))
-    return pointwise.where(none, arithmetic.like(total, 0), powered)
+    return pointwise.where(none, arithmetic.like(total, 0.0 if p > 0 else inf), powered)  # Of infinities alone.
 
 
 # Rows of exponentials

@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from pywebgpu.tensor.tensor import Tensor
 
 
-def replace(module: Any, name: str, parameter: Parameter, fn: Callable[[Tensor], Tensor]) -> None:
-    """Converts a parameter by a new one, or by one that it changes places with."""
-    grad, converted = parameter.grad, Parameter(fn(parameter.detach()), parameter.requires_grad)
+def replace(module: Any, name: str, value: Tensor, fn: Callable[[Tensor], Tensor]) -> None:
+    """Converts a parameter by a new one of a value, or by one that it changes places with."""
+    parameter: Parameter = module._parameters[name]
+    grad, converted = parameter.grad, Parameter(value, parameter.requires_grad)
     if not conversion.swaps:
         module._parameters[name] = converted
         if grad is not None:

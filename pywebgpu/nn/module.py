@@ -139,7 +139,7 @@ class Module(StateDict):
     # Conversion
 
     def _apply(self, fn: Convert, recurse: bool = True) -> Self:
-        """Replaces every tensor by fn(tensor), in place: parameters keep their identity."""
+        """Replaces every tensor by fn(tensor), in place: parameters keep their identity, but on and off device meta."""
         if recurse:
             for module in self.children():
                 module._apply(fn)
@@ -147,10 +147,11 @@ class Module(StateDict):
             for name, parameter in tuple(self._parameters.items()):
                 if parameter is None:
                     continue
-                if conversion.overwrites or conversion.swaps:
-                    import_module("pywebgpu.nn.exchange").replace(self, name, parameter, fn)
+                value = fn(parameter.detach())
+                if conversion.overwrites or conversion.swaps or value.is_meta is not parameter.is_meta:
+                    import_module("pywebgpu.nn.exchange").replace(self, name, value, fn)
                     continue
-                parameter.data = fn(parameter.detach())
+                parameter.data = value
                 grad = parameter.grad
                 if grad is not None and grad.is_sparse:
                     parameter.grad = fn(grad)

@@ -275,9 +275,10 @@ class RNNCellBase(Module):
     def forward(self, input: Tensor, hx: Hidden | None = None) -> Hidden:
         if input.ndim not in (1, 2):
             raise ValueError(f"{self._get_name()}: Expected input to be 1D or 2D, got {input.ndim}D instead")
-        for part in () if hx is None else (hx,) if isinstance(hx, Tensor) else hx:
+        for number, part in enumerate(() if hx is None else (hx,) if isinstance(hx, Tensor) else hx):
             if part.ndim not in (1, 2):
-                raise ValueError(f"{self._get_name()}: Expected hidden to be 1D or 2D, got {part.ndim}D instead")
+                name = f"hx[{number}]" if self.kind == "LSTM" else "hidden"
+                raise ValueError(f"{self._get_name()}: Expected {name} to be 1D or 2D, got {part.ndim}D instead")
         batched = input.ndim == 2
         x: Any = input if batched else input.unsqueeze(0)
         count = 2 if self.kind == "LSTM" else 1

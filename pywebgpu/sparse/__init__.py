@@ -20,7 +20,7 @@ from pywebgpu.sparse.invariants import check_sparse_tensor_invariants as check_s
 from pywebgpu.support import closed_types, lazy
 from pywebgpu.tensor import create, dispatch, functions, show
 from pywebgpu.tensor.base import TensorBase
-from pywebgpu.tensor.size import Size
+from pywebgpu.tensor.size import Size, as_tuple
 from pywebgpu.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -37,6 +37,9 @@ ZERO_STAYS = (
     "expm1 fix floor frac isinf isnan isneginf isposinf log1p nan_to_num neg negative positive rad2deg relu round sgn "
     "sign signbit sin sinh sqrt square tan tanh trunc"
 )
+
+UNORDERED = ("neg", "negative", "positive", "conj_physical")  # In place they take coordinates in any order.
+ALIASES = {"absolute": "abs", "fix": "trunc"} | {f"arc{name}": f"a{name}" for name in ("sin", "sinh", "tan", "tanh")}
 
 
 class SparseTensor(Tensor):
@@ -79,9 +82,13 @@ class SparseTensor(Tensor):
 
     @property
     def grad(self) -> Tensor | None:
-        """The gradient of the values, at their coordinates."""
+        """The gradient of the values, at their coordinates: once where a coordinate is there twice."""
         grad = self._values().grad
-        return None if grad is None else self._like(grad)
+        if grad is None or self.is_coalesced() or self.layout is not closed_types.sparse_coo:
+            return None if grad is None else self._like(grad)
+        flat, inverse = self._flat().unique(return_inverse=True)
+        picked = grad.new_zeros((flat.shape[0], *grad.shape[1:])).index_copy(0, inverse, grad)
+        return made(self._unflattened(flat), picked, self.shape, is_coalesced=True)
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
@@ -149,12 +156,15 @@ class SparseTensor(Tensor):
         flat, inverse = self._flat().unique(return_inverse=True)
         values = self._values()
         summed = _added(values, inverse, flat.shape[0])
-        rows = []
+        return made(self._unflattened(flat), summed, self.shape, is_coalesced=True)
+
+    def _unflattened(self, flat: Tensor) -> Tensor:
+        """Positions in the flattened sparse axes as coordinates."""
+        count, rows = flat.shape[0], []
         for size in reversed(self.shape[: self.sparse_dim()]):
             rows.append(flat % max(size, 1))
             flat = flat.div(max(size, 1), rounding_mode="floor")
-        positions = functions.stack(rows[::-1]) if rows else self._indices()[:, : flat.shape[0]]
-        return made(positions, summed, self.shape, is_coalesced=True)
+        return functions.stack(rows[::-1]) if rows else self._indices()[:, :count]
 
     def _coalesced_(self, coalesced: bool) -> SparseTensor:
         """Says whether each coordinate is there once, in order."""
@@ -171,7 +181,25 @@ class SparseTensor(Tensor):
         """The same on another device, or in another dtype."""
         values = self._values().to(*args, **options)
         positions = self._indices().to(values.device)
+        if values.is_meta and not self._values().is_meta:  # It has no coordinates there, as it has no values.
+            values, positions = values[:0], positions[:, :0]
         return made(positions, values, self.shape, is_coalesced=self.is_coalesced())
+
+    def new(self, *args: Any, device: DeviceLike = None) -> SparseTensor:
+        """new(), new(sizes), new(indices, values[, sizes]): another one, of this dtype, on this device."""
+        own = self.device
+        if device is not None and devices.device(device) != own:
+            raise RuntimeError(
+                f"legacy constructor expects device type: {own.type} but device type: {device} was passed"
+            )
+        if args and isinstance(args[0], Tensor) and len(args) in (2, 3):
+            return sparse_coo_tensor(args[0], args[1].to(self.dtype), *args[2:])
+        if args and not isinstance(args[0], int | Size):
+            raise TypeError(
+                "SparseTensor.new(sequence) only accepts sizes.  Please use torch.sparse_coo_tensor() or construct a "
+                "strided tensor and convert it to sparse via to_sparse."
+            )
+        return sparse_coo_tensor(as_tuple(args or (0,)), dtype=self.dtype, device=own)
 
     def type_as(self, other: TensorBase) -> SparseTensor:
         return self.to(device=other.device, dtype=other.dtype)
@@ -260,6 +288,10 @@ class SparseTensor(Tensor):
 
     def _each(self, name: str, other: object) -> SparseTensor:
         own = self
+        if isinstance(other, SparseTensor) and self.ndim == 0 and other.ndim and name == "mul":
+            return other._each(name, self)
+        if isinstance(other, SparseTensor) and not other.ndim:
+            other = other.to_dense()
         if isinstance(other, Tensor) and other.ndim:
             own = self.coalesce() if self.layout is closed_types.sparse_coo else self
             other = _picked(other.to_dense().expand(own.shape), own)
@@ -303,20 +335,35 @@ class SparseTensor(Tensor):
 
     def norm(self, p: Any = 2, dim: Axes = None, keepdim: bool = False, dtype: DType | None = None) -> Tensor:
         """The norm of the values."""
+        if keepdim:
+            raise RuntimeError("norm_sparse currently does not support keepdim=True")
+        if dtype is not None and p == "fro":
+            raise ValueError("dtype argument is not supported in frobenius norm")
+        if dtype is not None:
+            raise RuntimeError("norm_sparse currently does not support 'dtype' argument")
         if dim is not None and set(_axes(dim, self.ndim)) != set(range(self.ndim)):
             raise RuntimeError("norm_sparse currently only supports full reductions")
-        return self._as_coo().coalesce()._values().norm(p, dtype=dtype)
+        return self._as_coo().coalesce()._values().norm(p)
 
     def sparse_mask(self, mask: SparseTensor) -> SparseTensor:
         """Its values at the coordinates of another."""
         return sparse_mask(self.to_dense(), mask)
 
+    def _written(self, result: Tensor) -> Self:
+        """What a form in place came to that was called by Tensor, so computed of the dense tensor."""
+        name = result._node.op.name
+        if self.layout is not closed_types.sparse_coo or self.is_coalesced():
+            return super()._written(result)
+        if name in UNORDERED:
+            return self._take(getattr(self, name)())
+        raise RuntimeError(f"{name}_ requires coalesced input")
+
     def _assign(self, node: Node) -> Self:
         """A write in place, which is computed of the dense tensor: what is not at a coordinate has to stay 0.
 
-        Raises NotImplementedError for coordinates in any order, as PyTorch does.
+        Raises NotImplementedError for coordinates in any order.
         """
-        if self.layout is closed_types.sparse_coo:
+        if self.layout is closed_types.sparse_coo and not self.is_coalesced():
             raise NotImplementedError("a sparse tensor is not written in place so: make a new one of its values")
         dense = Tensor._new(node, self._values()._storage.device)
         result = sparse_mask(dense, self)
@@ -390,7 +437,11 @@ def _on_values(name: str) -> Callable[..., SparseTensor]:
 
 
 def _in_place(name: str) -> Callable[..., SparseTensor]:
+    known = ALIASES.get(name, name)
+
     def method(self: SparseTensor, *args: Any, **options: Any) -> SparseTensor:
+        if not self.is_coalesced() and name in ZERO_STAYS.split() and name not in UNORDERED:
+            raise RuntimeError(f"{known}_ requires coalesced input")
         return self._take(getattr(self, name)(*args, **options))
 
     method.__name__, method.__doc__ = f"{name}_", f"{name}, of this tensor itself."
@@ -442,12 +493,16 @@ def _checked_size(positions: Tensor, values: Tensor, size: Sequence[int] | None)
             f"have same nnz, but got nnz from indices: {positions.shape[-1]}, nnz from values: {values.shape[0]}"
         )
     if size is None:
-        size = (*(int(n) + 1 for n in positions.amax(1).tolist()), *values.shape[1:])
+        sizes = positions.amax(1).add(1).tolist() if positions.numel() else [0] * positions.shape[0]
+        size = (*map(int, sizes), *values.shape[1:])
     if len(size) != positions.shape[0] + values.ndim - 1:
         raise ShapeError(
             f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(size)}, sparse_dim = "
             f"{positions.shape[0]}, dense_dim = {values.ndim - 1}"
         )
+    expected = (positions.shape[1], *size[positions.shape[0] :])
+    if tuple(values.shape) != tuple(map(int, expected)):
+        raise ShapeError(f"values has incorrect size, expected {list(expected)}, got {list(values.shape)}")
     return size
 
 

@@ -174,6 +174,9 @@ class SparseCompressed(SparseTensor):
         """The same on another device, or in another dtype."""
         values = self._values().to(*args, **options)
         begins, along = self.compressed.to(values.device), self.plain.to(values.device)
+        if values.is_meta and not self._values().is_meta:
+            batch = along.ndim - 1
+            begins, along, values = begins.clone(), along.narrow(batch, 0, 0), values.narrow(batch, 0, 0)
         return compressed(self.layout, begins, along, values, self.shape)
 
     def transpose(self, dim0: int, dim1: int) -> SparseTensor:

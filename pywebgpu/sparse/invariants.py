@@ -41,7 +41,10 @@ class check_sparse_tensor_invariants:
 
     def __enter__(self) -> None:
         if self.saved_state is not None:
-            raise RuntimeError("This context manager instance is already activated: nest another one")
+            raise RuntimeError(
+                "This context manager instance is already activated. Use a different context manager instance for "
+                "context nesting"
+            )
         self.saved_state, _checked[0] = _checked[0], self.state
 
     def __exit__(

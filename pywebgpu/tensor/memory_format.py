@@ -32,8 +32,9 @@ NUMBER: Operand = ((), ())
 # Functions of nodes whose result is in channels_last where a tensor of theirs is, and the ranks of which that is true.
 FORMATTED = dict.fromkeys(
     (
-        "batch_norm", "batch_norm_fixed", "group_norm", "interpolate", "pad", "max_pool", "max_pool_with_indices",
-        "adaptive_max_pool", "adaptive_max_pool_with_indices", "pixel_shuffle", "pixel_unshuffle", "channel_shuffle",
+        "batch_norm", "batch_norm_fixed", "group_norm", "interpolate", "pad", "pad_constant", "max_pool",
+        "max_pool_with_indices", "adaptive_max_pool", "adaptive_max_pool_with_indices", "pixel_shuffle",
+        "pixel_unshuffle", "channel_shuffle",
     ),
     (4, 5),
 ) | dict.fromkeys(("conv", "conv_transpose", "avg_pool", "adaptive_avg_pool", "lp_pool"), (4,))  # fmt: skip
@@ -188,7 +189,9 @@ def in_memory(source: TensorBase) -> Tensor:
 
 def same(result: TensorBase, source: TensorBase) -> Tensor:
     """A new tensor in memory as PyTorch's preserve_format lays it out beside `source`."""
-    return laid_out(result, elementwise(tuple(result.shape), ((tuple(source.shape), strides_of(source)[0]),)))
+    shape, (steps, _) = tuple(source.shape), strides_of(source)
+    is_kept = tuple(result.shape) == shape and layout.is_dense(shape, steps, layout.by_stride(shape, steps))
+    return laid_out(result, steps if is_kept else elementwise(tuple(result.shape), ((shape, steps),)))
 
 
 def beside(grad: TensorBase, leaf: TensorBase) -> None:

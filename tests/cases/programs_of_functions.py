@@ -527,3 +527,71 @@ def containers_are_trees_of_leaves(torch, x, say):
             call()
         except ValueError:
             say("ValueError")
+
+
+@program
+def sparse_tensors_through_their_class(torch, x, say):
+    def sparse(coalesced=True):
+        s = torch.sparse_coo_tensor(torch.tensor([[0, 2, 2]]), torch.tensor([0.5, 0.25, -0.5]), (3,))
+        return s.coalesce() if coalesced else s
+
+    for name in ("atan", "tanh", "ceil", "neg", "relu"):
+        s = sparse()
+        say(getattr(torch.Tensor, f"{name}_")(s) is s, s.to_dense(), s.is_sparse)
+        for call in (getattr(torch.Tensor, f"{name}_"), lambda s, name=name: getattr(s, f"{name}_")()):
+            attempts(say, lambda call=call: call(sparse(coalesced=False)).to_dense())
+    leaf = torch.sparse_coo_tensor(torch.tensor([[0, 1, 1]]), torch.tensor([0.5, 0.25, -0.5]), (2,)).requires_grad_()
+    leaf.sum().abs().backward()
+    say(leaf.grad.to_dense() if leaf.grad.is_sparse else leaf.grad)
+
+
+@program
+def sparse_tensors_are_made_and_refused(torch, x, say):
+    positions, values = torch.tensor([[0, 2]]), torch.tensor([1.0, 2.0])
+    s = torch.sparse_coo_tensor(positions, values, (3,))
+    for other in (
+        s.new(positions, values),
+        s.new(positions, values, (4,)),
+        s.new(2, 3),
+        s.new(torch.Size([2])),
+        s.new(),
+    ):
+        say(tuple(other.shape), other._nnz(), other.sparse_dim(), other.dense_dim())
+    empty = torch.sparse_coo_tensor(torch.empty([3, 0]), torch.empty([0, 2, 4, 0]))
+    say(tuple(empty.shape), tuple(empty._indices().shape))
+    for layout in (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc):
+        meta = x(2, 3).to_sparse(layout=layout).to("meta")
+        say(tuple(meta.shape), meta._nnz(), meta.layout is layout, meta.is_meta)
+    scale = torch.tensor(2.0).to_sparse()
+    say((x(2, 3).to_sparse() * scale).to_dense(), (scale * x(2, 3).to_sparse()).to_dense())
+    attempts(
+        say,
+        lambda: s.new([6]),
+        lambda: s.norm(keepdim=True),
+        lambda: s.norm(0, dtype=torch.float64),
+        lambda: torch.sparse_coo_tensor(torch.tensor([[1, 2], [0, 2]]), torch.ones(2, 3), (3, 3, 2)),
+    )
+
+
+@program
+def cells_and_grids_that_are_refused(torch, x, say):
+    F = torch.nn.functional
+    for kind in (torch.nn.RNNCell, torch.nn.GRUCell, torch.nn.LSTMCell):
+        cell = kind(3, 4)
+
+        def state(*shape, cell=cell):
+            return (x(*shape), x(*shape)) if isinstance(cell, torch.nn.LSTMCell) else x(*shape)
+
+        attempts(
+            say,
+            lambda cell=cell: cell(x(2, 5)),
+            lambda cell=cell, state=state: cell(x(2, 3), state(2, 5)),
+            lambda cell=cell, state=state: cell(x(2, 3), state(1, 4)),
+            lambda cell=cell, state=state: cell(x(2, 3), state(1, 1, 2, 4)),
+        )
+    attempts(
+        say,
+        lambda: F.affine_grid(x(2, 3), (1, 1, 2, 2), align_corners=False),
+        lambda: F.affine_grid(x(1, 2, 3), (1, 1, 2), align_corners=False),
+        lambda: F.affine_grid(x(1, 3, 4), (1, 1, 2, 2), align_corners=False),
+    )

@@ -197,3 +197,14 @@ def channels_last_memory_is_in_that_order(torch, x, say):
     say(image, image.as_strided((8,), (1,)))
     same = x(1, 2, 2, 2).contiguous(memory_format=torch.channels_last)
     attempts(say, lambda: same.view(8), lambda: same.view(1, 2, 4), lambda: same.flatten(2).stride())
+
+
+@program
+def copies_keep_strides_of_axes_of_one(torch, x, say):
+    image = x(1, 3, 4, 5).contiguous(memory_format=torch.channels_last)
+    view = image[0][None]
+    copies = (view.half(), view.clone(), torch.empty_like(view), torch.zeros_like(view), view * 2, view.to(torch.int32))
+    say([copy.stride() for copy in copies])
+    for mode in ("nearest", "bilinear", "bicubic"):
+        say(torch.nn.functional.interpolate(view.float(), size=(3, 3), mode=mode).stride())
+    say(torch.constant_pad_nd(image, [1, 2], 0.5).stride(), torch.constant_pad_nd(image, [1, 2], 0.5))

@@ -459,3 +459,9 @@ def memory_that_numpy_shows_keeps_its_size(torch, x, say):
     say(y.untyped_storage().resizable(), y.storage().resizable())
     y.numpy()
     say(y.untyped_storage().resizable(), y.storage().resizable(), x(2).storage().resizable())
+
+
+@program
+def norms_of_infinities(torch, x, say):
+    for values in ([float("inf")] * 2, [float("inf"), 1.0], [0.0, 2.0], [0.0, 0.0]):
+        say([torch.tensor(values).norm(p) for p in (-3.5, -2, -1, -0.5, 0, 0.5, 1, 2, float("inf"), -float("inf"))])

@@ -1,5 +1,6 @@
 """Pictures read at points that tensors give, and maxima put back where they came from."""
 
+import warnings as _warnings
 from collections.abc import Callable as _Callable
 from collections.abc import Sequence as _Sequence
 from math import prod as _prod
@@ -16,6 +17,10 @@ from pywebgpu.tensor.apply import called as _called
 
 _T = _tensor.Tensor
 _Sizes = int | _Sequence[int]
+_UNIT_SIZE = (
+    "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when align_corners=True. This is not an "
+    "intended use case of affine_grid. See the documentation of affine_grid for details."
+)
 _CUBIC = -0.75  # torch's, and most pictures' programs'
 
 
@@ -136,10 +141,18 @@ def affine_grid(theta: _T, size: _Sequence[int], align_corners: bool | None = No
     """The grid of grid_sample that maps a picture of `size` by matrices theta (n, 2, 3), or (n, 3, 4)."""
     rank = len(size) - 2
     if theta.ndim != 3 or tuple(theta.shape[1:]) != (rank, rank + 1) or rank not in (2, 3):
+        if rank not in (2, 3):
+            raise NotImplementedError(
+                "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size "
+                f"{size}."
+            )
         raise ValueError(
-            f"Expected a batch of {rank}x{rank + 1} affine matrices for size {list(size)}, got {theta.shape}"
+            f"Expected a batch of {rank}D affine matrices of shape Nx{rank}x{rank + 1} for size {size}. Got "
+            f"{theta.shape}."
         )
     space, where = list(size[2:]), theta.device
+    if align_corners and min(space) == 1:
+        _warnings.warn(_UNIT_SIZE, stacklevel=2)
     lines = []
     for axis, n in enumerate(space):
         line = _create.linspace(-1, 1, n, dtype=theta.dtype, device=where) if n > 1 else theta.new_zeros(1)
