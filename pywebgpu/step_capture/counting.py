@@ -93,12 +93,12 @@ def is_of_dates(value: object) -> bool:
 
 def of_class(own: types.MappingProxyType[str, Any], names: frozenset[str] | None) -> Callable[[str], bool]:
     """Functions of a class may be called by Python itself, or by the package. names: those that are read; None: all."""
-    return functools.partial(_counts, own, names, _shared(frozenset(filter(functools.partial(_is_called, own), own))))
+    return functools.partial(_counts, own, names, shared(frozenset(filter(functools.partial(_is_called, own), own))))
 
 
 @functools.lru_cache(1024)
-def _shared(names: frozenset[str]) -> frozenset[str]:
-    """The same set for all steps that see a class."""
+def shared(names: frozenset[str]) -> frozenset[str]:
+    """The same set for all steps that see a class or a module."""
     return names
 
 

@@ -290,6 +290,9 @@ class Compiled:
             variants.steps.clear()
 
     def _keep(self, call: Call, variants: _Variants, step: Step) -> None:
+        latest = next((kept.steps[0] for kept in reversed(self._variants.values()) if kept.steps), None)
+        if latest is not None:
+            step.now.surroundings.share(latest.now.surroundings)
         variants.steps.insert(0, step)
         del variants.steps[ALIKE:]
         self._variants[call.key] = variants

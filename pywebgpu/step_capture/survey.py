@@ -135,7 +135,7 @@ class _Walk:
         for code, names in self.library_codes.values():
             self._library_globals(code, names)
         for name, space in counting.surface():
-            self.entries.append(Entry(name, OwnModule(space), wanted=frozenset(space).__contains__))
+            self.entries.append(Entry(name, OwnModule(space), wanted=counting.shared(frozenset(space)).__contains__))
         self._interpreter()
         self._memory()
         while self.waiting and self.size <= MOST:

@@ -11,6 +11,8 @@ from functools import lru_cache
 
 from pywebgpu.support.shapes import Shape
 
+KEPT = 1024  # results of each function: as many as a model's compilation asks for again, in 200 bytes each
+
 
 class Var:
     """A variable with values low..high; `name` is what stands in the WGSL text. Immutable, compared by value."""
@@ -145,7 +147,7 @@ def constant(value: int) -> Sym:
 ZERO = constant(0)
 
 
-@lru_cache(4096)
+@lru_cache(KEPT)
 def variable(name: str, size: int, low: int = 0) -> Sym:
     """A variable with values low..low+size-1; of one value, that value."""
     return constant(low) if size == 1 else Sym(((Var(name, low, low + max(size, 1) - 1), 1),), 0)
@@ -155,7 +157,7 @@ def _order(term: tuple[Atom, int]) -> tuple[int, str]:
     return (-term[1], term[0].key)
 
 
-@lru_cache(4096)
+@lru_cache(KEPT)
 def _sum(a: Sym, b: Sym) -> Sym:
     factors: dict[Atom, int] = dict(a.terms)
     for atom, factor in b.terms:
@@ -197,7 +199,7 @@ def _join_nested(factors: dict[Atom, int], atom: Remainder, factor: int) -> dict
     return joined
 
 
-@lru_cache(4096)
+@lru_cache(KEPT)
 def _divide(e: Sym, by: int) -> Sym:
     if by == 1:
         return e
@@ -235,7 +237,7 @@ def _shared_factor(e: Sym, by: int) -> int:
     return shared
 
 
-@lru_cache(4096)
+@lru_cache(KEPT)
 def _remainder(e: Sym, by: int) -> Sym:
     if by == 1:
         return ZERO
@@ -257,7 +259,7 @@ def _remainder(e: Sym, by: int) -> Sym:
     return Sym(((Remainder(e + _lift(e, by) * by, by), 1),), 0)
 
 
-@lru_cache(4096)
+@lru_cache(KEPT)
 def flatten(coords: tuple[Sym, ...], shape: Shape) -> Sym:
     """Coordinates -> position in row-major order."""
     factors: dict[Atom, int] = {}
@@ -270,7 +272,7 @@ def flatten(coords: tuple[Sym, ...], shape: Shape) -> Sym:
     return _make(factors, const)
 
 
-@lru_cache(4096)
+@lru_cache(KEPT)
 def unflatten(position: Sym, shape: Shape) -> tuple[Sym, ...]:
     """Position in row-major order -> coordinates."""
     out: list[Sym] = []

@@ -382,3 +382,15 @@ def test_parameters_that_a_step_writes_besides_its_optimizer_come_to_rest(make: 
         step(torch.ones(1, 2, device=device))
     assert step.counters["captures"] <= 4, step.reasons
     assert step.counters["replays"] + step.counters["audits"] >= 4
+
+
+def test_steps_of_one_function_list_once_what_stands_around_them() -> None:
+    model = torch.nn.Linear(2, 2).to("cpu")
+    step = torch.compile(lambda x: model(x).sum().detach())
+    for n in range(1, 6):
+        step(torch.ones(n, 2, device="cpu"))
+    around = [variants.steps[0].now.surroundings for variants in step._variants.values()]
+    lists = {id(part): len(part) for known in around for entry in known.entries for part in (entry.keys, entry.values)}
+    alone = sum(len(entry.keys) + len(entry.values) for entry in around[0].entries)
+    assert len(around) == 5
+    assert sum(lists.values()) < 1.3 * alone
