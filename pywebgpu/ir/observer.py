@@ -65,6 +65,12 @@ if TYPE_CHECKING:
         def overwrites(self, storage: object, node: object) -> None:
             """node: the value before."""
 
+        def note_copy(self, copy: object, source: object, show: Callable[[Any, Any], None]) -> None:
+            """A storage is a copy of another, whose memory `show` makes it show."""
+
+        def shows_copies_of(self, storage: object) -> bool:
+            """Before it is written to: whether it was one of two such storages. The rest is ordinary code then."""
+
         def moves(self, storage: object) -> None:
             """Another storage took it in, or it left one."""
 

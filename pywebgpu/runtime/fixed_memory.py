@@ -82,6 +82,9 @@ class SharedStorage(FixedStorage):
         return self._version
 
     def write(self, node: Node) -> None:
+        observer = graph.thread_state.observer
+        if observer is not None and observer.have_created((self,)):
+            observer.leave("it writes to memory that others have")
         FixedStorage.write(self, node)
         self._hurry()
 
@@ -190,9 +193,20 @@ def of_array(array: NDArray[Any], spec: graph.Spec, device: Any) -> Storage:
     """A storage whose memory is an array's, row-major and writable."""
     is_twice = array.nbytes <= SMALL
     storage = Storage(graph.data(spec, device.hold(array.copy() if is_twice else array)), device)
+    if graph.thread_state.observer is not None:
+        graph.thread_state.observer.note_upload(storage.node.buffer, array.tobytes())
     storage.memory = array
     _share(storage)
     return storage
+
+
+def show(storage: Storage, array: NDArray[Any]) -> None:
+    """Makes an array, row-major and writable, the memory of a storage that has a copy of it."""
+    is_twice = array.nbytes <= SMALL
+    storage.replace(graph.data(storage.node.spec, _device(storage).hold(array.copy() if is_twice else array)))
+    storage.settle(storage.node)
+    storage.memory = array
+    _share(storage)
 
 
 def _share(storage: Storage) -> None:

@@ -132,6 +132,9 @@ class Storage:
 
     def write(self, node: Node) -> None:
         """Makes `node` the value. Saved copies of the old value are stale from now on."""
+        if used.observed and thread_state.observer is not None and thread_state.observer.shows_copies_of(self):
+            self.write(node)  # Its class is another one now.
+            return
         if self.whole is not None:
             if used.observed and thread_state.observer is not None:
                 thread_state.observer.moves(self)

@@ -141,6 +141,7 @@ class Builder:
                 with self._counting():
                     try:
                         result = self._watched(function, args, kwargs)
+                        capture.leave_with_shared()
                     except Exception as error:
                         error.args = signature.rebuilt(error.args, plain)
                         raise

@@ -83,6 +83,7 @@ class Capture:
         self.endings: list[Callable[[], None]] = []
         self.known: dict[int, Any] = {}  # by id: what was met, kept so that no id comes twice
         self.storages: list[Any] = []  # weak references to those that were made in the step
+        self.copies: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()  # see note_copy
         self.begun: dict[int, tuple[Any, Any]] = {}  # by id: a storage that was written, and its node before
         self.modules: dict[int, Any] = {}  # by id: those that were called
         self.grads: dict[int, tuple[Any, Any, bool]] = {}  # by id: a leaf (weakly), its gradient before, if it was read
@@ -276,6 +277,29 @@ class Capture:
     def overwrites(self, storage: object, node: object) -> None:
         """A storage gets another value than `node`."""
         self.begun.setdefault(id(storage), (storage, node))
+
+    def note_copy(self, copy: object, source: object, show: Callable[[Any, Any], None]) -> None:
+        """A storage is a copy of another where it would have its memory: `show` makes it so."""
+        self.copies[copy] = source, show
+
+    def shows_copies_of(self, storage: object) -> bool:
+        """Whether a storage, which the program writes to, is one of two such that are still there."""
+        is_one = any(storage is copy or storage is source for copy, (source, _) in self.copies.items())
+        if is_one:
+            self._show_copies()
+        return is_one
+
+    def leave_with_shared(self) -> None:
+        """The call is over: what it made and has memory in common with others keeps it."""
+        if self.is_open and self.copies:
+            self._show_copies()
+        if self.is_open and any((storage := ref()) is not None and storage.is_shared for ref in self.storages):
+            self.leave("it leaves a tensor whose memory others have")
+
+    def _show_copies(self) -> None:
+        self.leave("it writes to memory, or leaves it, that it views as another dtype")
+        for copy, (source, show) in [*self.copies.items()]:
+            show(copy, source)
 
     def moves(self, storage: object) -> None:
         """A storage was taken in by another one, or left it."""

@@ -210,6 +210,10 @@ class FreeNumber:
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> object:
         return getattr(ufunc, method)(*map(fixed, inputs), **options)
 
+    def __array_function__(self, function: Any, types: object, args: Any, options: Any) -> object:
+        """NumPy's other functions: to them, too, Python's own number has no dtype."""
+        return function(*map(fixed, args), **{name: fixed(value) for name, value in options.items()})
+
 
 class FreeFloat(FreeNumber):
     """A float that is free."""

@@ -140,7 +140,7 @@ class _Walk:
         self._memory()
         while self.waiting and self.size <= MOST:
             title, value = self.waiting.popleft()
-            self.tells |= id(value) in watch.TELLERS and title != META
+            self.tells |= watch.tells_apart(value) and title != META
             self.names_dates |= type(value) is str and counting.is_of_dates(value)
             if type(value) not in EXACT and id(value) not in self.met:
                 self.met[id(value)] = value

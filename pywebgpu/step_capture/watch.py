@@ -14,6 +14,7 @@ import dis
 import functools
 import json
 import math
+import operator
 import os
 import re
 import sys
@@ -27,7 +28,9 @@ from types import (
     CodeType,
     FrameType,
     MethodDescriptorType,
+    MethodWrapperType,
     TracebackType,
+    WrapperDescriptorType,
 )
 from typing import Any, Self
 
@@ -164,6 +167,9 @@ TELLING = frozenset(
     {"__class__", "deque", "dumps", "Decimal", "timedelta", "ldexp", "result_type", "can_cast", "min_scalar_type"}
 )
 NUMBERS = frozenset({"float", "int"})  # whose methods, called as functions, take their own objects alone
+# What Python calls operators by: code that does so itself calls methods of numbers, which know no free one.
+OPERATORS = {name for name in dir(int) if name.replace("__r", "__", 1) in vars(operator)} - {"__doc__"}
+OPERATORS |= {"__divmod__", "__rdivmod__"}
 TELLING_BUILTINS = frozenset({"type", "pow", "sum"} if CORRECTED else {"type", "pow"})  # pow(2, k, 5) asks 2 alone
 TELLERS = frozenset(map(id, (type, json.dumps, decimal.Decimal, datetime.timedelta, math.ldexp, *((sum,) * CORRECTED))))
 FILES = frozenset({"_io", "io", "posix", "nt", "mmap", "_socket", "_ssl"})
@@ -242,7 +248,9 @@ def tells_numbers_apart(code: CodeType) -> bool:
     """Whether code may see that a number is a free one. A name of a builtin may also be one of an attribute."""
     if code.co_filename == "<string>" and code.co_name in GENERATED:
         return False
-    if not TELLING.isdisjoint(code.co_names) or any(before in NUMBERS for before, _ in loads_of(code).after):
+    if not (TELLING | OPERATORS).isdisjoint(code.co_names) or any(
+        before in NUMBERS for before, _ in loads_of(code).after
+    ):
         return True
     texts = texts_of(code)
     if not OF_FREE.isdisjoint((*texts, *code.co_names)) or any(map(STARRED.search, texts)):
@@ -469,7 +477,16 @@ def _is_internal(frame: FrameType | None) -> bool:
 
 def _names_telling(code: CodeType, names: dict[str, Any]) -> bool:
     """Whether code names, by whatever name, what tells a free number from Python's own or refuses it."""
-    return any(id(names.get(name)) in TELLERS for name in code.co_names)
+    return any(tells_apart(names.get(name)) for name in code.co_names)
+
+
+def tells_apart(function: object) -> bool:
+    """Whether a C function tells a free number from Python's own, or refuses it, as `(1).__add__` does."""
+    if type(function) is MethodWrapperType:
+        return type(function.__self__) in (int, float) and function.__name__ in OPERATORS
+    if type(function) is WrapperDescriptorType:
+        return function.__objclass__ in (int, float) and function.__name__ in OPERATORS
+    return id(function) in TELLERS
 
 
 def _is_of_files(function: object) -> bool:

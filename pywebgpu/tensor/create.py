@@ -12,7 +12,6 @@ from pywebgpu import devices, dtypes
 from pywebgpu.composites import creation
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import ShapeError
-from pywebgpu.ir.graph import thread_state
 from pywebgpu.step_capture.free_number import number
 from pywebgpu.support import numbers
 from pywebgpu.support.shapes import Shape
@@ -98,8 +97,8 @@ def from_numpy(array: NDArray[Any]) -> Tensor:
 
 
 def _can_show(array: object, device: Device) -> TypeGuard[NDArray[Any]]:
-    """Whether a tensor may have the memory of an array. A captured step takes a copy: it is to see each run's."""
-    if thread_state.observer is not None or not hasattr(device, "hold"):
+    """Whether a tensor may have the memory of an array."""
+    if not hasattr(device, "hold"):
         return False
     numpy: Any = sys.modules.get("numpy")
     return numpy is not None and isinstance(array, numpy.ndarray)

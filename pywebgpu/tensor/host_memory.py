@@ -114,24 +114,48 @@ def array_of(tensor: TensorBase) -> NDArray[Any]:
     return array
 
 
-def viewed(tensor: TensorBase, dtype: DType) -> Tensor | None:
+def viewed(tensor: Tensor, dtype: DType) -> Tensor | None:
     """The memory of a tensor of device cpu as another dtype, without history; None where there is none to show.
 
-    A captured step takes a copy: where its values lie is another memory in each run.
+    A captured step takes a copy, which `keep_alike` is to be called with: where its values lie is another memory in
+    each run.
     """
+    if not _has_views(tensor, dtype):
+        return None
+    if thread_state.observer is not None:
+        if tensor.is_contiguous() and tensor.dtype.itemsize == dtype.itemsize == 4:
+            return None
+        thread_state.observer.leave("it views memory as a dtype of another size, or with gaps")
+    return tensor_of(_array_as(tensor, dtype), tensor._storage.device)
+
+
+def keep_alike(copy: TensorBase, tensor: TensorBase) -> None:
+    """Before one of both is written to in a captured step, and where both outlive it, `copy` shows the memory of
+    `tensor`, as it would without the step."""
+    if thread_state.observer is None or not _has_views(tensor, copy.dtype):
+        return
+    path, dtype = tensor._path, copy.dtype
+
+    def show(copied: Any, source: Any) -> None:
+        fixed_memory.show(copied, _array_as(Tensor._of(source, path), dtype))
+
+    thread_state.observer.note_copy(copy._storage, tensor._storage, show)
+
+
+def _has_views(tensor: TensorBase, dtype: DType) -> bool:
     device: Any = tensor._storage.device
-    if thread_state.observer is not None or 0 in tensor.shape:
-        return None
-    if not (device.is_native(dtype) and device.is_native(tensor.dtype)):
-        return None
+    return can_share(device) and 0 not in tensor.shape and device.is_native(dtype) and device.is_native(tensor.dtype)
+
+
+def _array_as(tensor: TensorBase, dtype: DType) -> NDArray[Any]:
+    """An array that shows a tensor's memory as another dtype."""
     import numpy as np
 
     memory = fixed_memory.share(tensor._storage)
     steps, start = strides_of(tensor)
     flat = memory.reshape(-1).view(tensor.dtype.name)[start:]
     n_bytes = [step * tensor.dtype.itemsize for step in steps]
-    array = np.lib.stride_tricks.as_strided(flat, tuple(tensor.shape), n_bytes)
-    return tensor_of(array.view(dtype.name), device)
+    return np.lib.stride_tricks.as_strided(flat, tuple(tensor.shape), n_bytes).view(dtype.name)
 
 
 def _copied(tensor: TensorBase) -> NDArray[Any]:

@@ -133,8 +133,8 @@ class ReshapingMethods(ConversionMethods):
         return self.sum(axes, keepdim=True).reshape(wanted) if axes else self  # type: ignore[return-value]
 
     def view(self, *shape: Any, **named: Any) -> Tensor:
-        """Another shape, or dtype, of the same memory. Where that is no memory of the host, and in a captured step,
-        another dtype is a copy of the same bits."""
+        """Another shape, or dtype, of the same memory. Where that is no memory of the host, another dtype is a copy of
+        the same bits."""
         shape = shape or ((named["dtype"],) if "dtype" in named else ())
         if len(shape) != 1 or not isinstance(shape[0], DType):
             return super().view(*shape, **named)
@@ -143,10 +143,16 @@ class ReshapingMethods(ConversionMethods):
             return self.detach()
         if dtype.itemsize != self.dtype.itemsize:
             _check_sizes(self, dtype)
-        if hasattr(self._storage.device, "hold"):  # Its values are arrays.
-            shown: Tensor | None = import_module("pywebgpu.tensor.host_memory").viewed(self, dtype)
-            if shown is not None:
-                return shown
+        if not hasattr(self._storage.device, "hold"):  # Its values are no arrays.
+            return self._bits_as(dtype)
+        memory = import_module("pywebgpu.tensor.host_memory")
+        shown: Tensor | None = memory.viewed(self, dtype)
+        if shown is None:
+            shown = self._bits_as(dtype)
+            memory.keep_alike(shown, self)
+        return shown
+
+    def _bits_as(self, dtype: DType) -> Tensor:
         if dtype.itemsize != 4 or self.dtype.itemsize != 4:
             return self._reread(dtype)
         return self._new(pointwise.bitcast(self._node, dtype=dtype), self._storage.device)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pywebgpu import devices, dtypes
-from pywebgpu.ir.graph import thread_state
 from pywebgpu.tensor import create, dispatch, from_data, host_memory
 from pywebgpu.tensor.tensor import Tensor
 
@@ -102,7 +101,7 @@ def frombuffer(
         )
     part = view[offset : offset + n * dtype.itemsize]
     device = devices.open_device(create.for_values())
-    if thread_state.observer is None and hasattr(device, "is_native") and device.is_native(dtype):
+    if hasattr(device, "is_native") and device.is_native(dtype):
         tensor: Tensor = host_memory.of_buffer(part, dtype, device)
     else:
         tensor = create.frombytes(part, dtype, (n,), device.name)
