@@ -172,6 +172,7 @@ LATER = (
     "nn/functional/fractional.py",
     "nn/functional/grouped.py",
     "nn/functional/margins.py",
+    "nn/functional/ranks.py",
     "nn/functional/sampling.py",
     "nn/lazy_layers.py",
     "nn/older.py",

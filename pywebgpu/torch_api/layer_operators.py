@@ -71,8 +71,10 @@ def max_pool1d_with_indices(
     ceil_mode: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """max_pool1d, and where each maximum was. Shapes: (b, c, t) -> (b, c, t'), twice."""
-    options = {"padding": padding, "dilation": dilation, "ceil_mode": ceil_mode, "return_indices": True}
-    return cast("tuple[Tensor, Tensor]", functional.max_pool1d(input, kernel_size, stride or None, **options))
+    pooled = functional.max_pool1d(
+        input, kernel_size, stride or None, padding, dilation, ceil_mode, return_indices=True
+    )
+    return cast("tuple[Tensor, Tensor]", pooled)
 
 
 def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:

@@ -9,6 +9,8 @@ from pywebgpu import dtypes as _dtypes
 from pywebgpu.composites import convolution as _convolution
 from pywebgpu.composites import pooling as _pooling
 from pywebgpu.composites import resample as _resample
+from pywebgpu.nn.functional.ranks import of_each_rank as _of_each_rank
+from pywebgpu.nn.functional.ranks import of_rank as _of_rank
 from pywebgpu.tensor import dispatch as _dispatch
 from pywebgpu.tensor import outputs as _outputs
 from pywebgpu.tensor import tensor as _tensor
@@ -22,8 +24,7 @@ _Pooled = _T | tuple[_T, _T]  # with where they were found
 _Outputs = int | _Sequence[int | None]
 
 
-@_named_by_numpy
-def conv1d(
+def _convnd(
     input: _T,
     weight: _T,
     bias: _T | None = None,
@@ -31,41 +32,14 @@ def conv1d(
     padding: _Sizes | str = 0,
     dilation: _Sizes = 1,
     groups: int = 1,
+    *,
+    rank: int = 2,
 ) -> _T:
-    """Shapes: input (n, c, l), weight (o, c / groups, k), bias (o) -> (n, o, positions)."""
-    return _apply(_convolution.conv, input, weight, bias, stride, padding, dilation, groups, rank=1)
+    """Shapes: input (n, c, *space), weight (o, c / groups, *kernel), bias (o) -> (n, o, *positions)."""
+    return _apply(_convolution.conv, input, weight, bias, stride, padding, dilation, groups, rank=rank)
 
 
-@_named_by_numpy
-def conv2d(
-    input: _T,
-    weight: _T,
-    bias: _T | None = None,
-    stride: _Sizes = 1,
-    padding: _Sizes | str = 0,
-    dilation: _Sizes = 1,
-    groups: int = 1,
-) -> _T:
-    """Shapes: input (n, c, h, w), weight (o, c / groups, kh, kw), bias (o) -> (n, o, *positions)."""
-    return _apply(_convolution.conv, input, weight, bias, stride, padding, dilation, groups, rank=2)
-
-
-@_named_by_numpy
-def conv3d(
-    input: _T,
-    weight: _T,
-    bias: _T | None = None,
-    stride: _Sizes = 1,
-    padding: _Sizes | str = 0,
-    dilation: _Sizes = 1,
-    groups: int = 1,
-) -> _T:
-    """Shapes: input (n, c, d, h, w), weight (o, c / groups, kd, kh, kw), bias (o) -> (n, o, *positions)."""
-    return _apply(_convolution.conv, input, weight, bias, stride, padding, dilation, groups, rank=3)
-
-
-@_named_by_numpy
-def conv_transpose1d(
+def _conv_transposend(
     input: _T,
     weight: _T,
     bias: _T | None = None,
@@ -74,43 +48,16 @@ def conv_transpose1d(
     output_padding: _Sizes = 0,
     groups: int = 1,
     dilation: _Sizes = 1,
+    *,
+    rank: int = 2,
 ) -> _T:
-    """The gradient of conv1d as a layer. Shapes: input (n, c, l), weight (c, o / groups, k), bias (o)."""
-    return _transpose(input, weight, bias, stride, padding, output_padding, groups, dilation, rank=1)
+    """The gradient of convnd as a layer. Shapes: input (n, c, *space), weight (c, o / groups, *kernel), bias (o)."""
+    options = stride, padding, output_padding, groups, dilation
+    return _apply(_convolution.conv_transpose, input, weight, bias, *options, rank=rank)
 
 
-@_named_by_numpy
-def conv_transpose2d(
-    input: _T,
-    weight: _T,
-    bias: _T | None = None,
-    stride: _Sizes = 1,
-    padding: _Sizes = 0,
-    output_padding: _Sizes = 0,
-    groups: int = 1,
-    dilation: _Sizes = 1,
-) -> _T:
-    """The gradient of conv2d as a layer. Shapes: input (n, c, h, w), weight (c, o / groups, kh, kw), bias (o)."""
-    return _transpose(input, weight, bias, stride, padding, output_padding, groups, dilation, rank=2)
-
-
-@_named_by_numpy
-def conv_transpose3d(
-    input: _T,
-    weight: _T,
-    bias: _T | None = None,
-    stride: _Sizes = 1,
-    padding: _Sizes = 0,
-    output_padding: _Sizes = 0,
-    groups: int = 1,
-    dilation: _Sizes = 1,
-) -> _T:
-    """The gradient of conv3d as a layer. Shapes: input (n, c, d, h, w), weight (c, o / groups, kd, kh, kw)."""
-    return _transpose(input, weight, bias, stride, padding, output_padding, groups, dilation, rank=3)
-
-
-def _transpose(*args: _Any, rank: int) -> _T:
-    return _apply(_convolution.conv_transpose, *args, rank=rank)
+conv1d, conv2d, conv3d = map(_named_by_numpy, _of_each_rank(_convnd))
+conv_transpose1d, conv_transpose2d, conv_transpose3d = map(_named_by_numpy, _of_each_rank(_conv_transposend))
 
 
 def unfold(input: _T, kernel_size: _Sizes, dilation: _Sizes = 1, padding: _Sizes = 0, stride: _Sizes = 1) -> _T:
@@ -138,29 +85,27 @@ def _step(stride: _Sizes | None) -> _Sizes | None:
     return None if stride is None or (isinstance(stride, list | tuple) and not stride) else stride
 
 
-def _max_pool(rank: int) -> _Callable[..., _Pooled]:
-    def max_pool(
-        input: _T,
-        kernel_size: _Sizes,
-        stride: _Sizes | None = None,
-        padding: _Sizes = 0,
-        dilation: _Sizes = 1,
-        ceil_mode: bool = False,
-        return_indices: bool = False,
-    ) -> _Pooled:
-        function: _Callable[..., _Any] = _pooling.max_pool_with_indices if return_indices else _pooling.max_pool
-        pooled: _Pooled = _apply(function, input, kernel_size, _step(stride), padding, dilation, ceil_mode, rank=rank)
-        return pooled
-
-    max_pool.__name__ = max_pool.__qualname__ = f"max_pool{rank}d"
-    max_pool.__doc__ = f"""The largest element of each window over the last {rank} axes; the first has the gradient.
+def _max_poolnd(
+    input: _T,
+    kernel_size: _Sizes,
+    stride: _Sizes | None = None,
+    padding: _Sizes = 0,
+    dilation: _Sizes = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+    *,
+    rank: int = 2,
+) -> _Pooled:
+    """The largest element of each window over the last axes; the first has the gradient.
 
     return_indices: also its position in the flattened axes, as int64.
     """
-    return max_pool
+    function: _Callable[..., _Any] = _pooling.max_pool_with_indices if return_indices else _pooling.max_pool
+    pooled: _Pooled = _apply(function, input, kernel_size, _step(stride), padding, dilation, ceil_mode, rank=rank)
+    return pooled
 
 
-max_pool1d, max_pool2d, max_pool3d = _max_pool(1), _max_pool(2), _max_pool(3)
+max_pool1d, max_pool2d, max_pool3d = _of_each_rank(_max_poolnd)
 
 
 def _with_indices(function: _Callable[..., _Pooled]) -> _Callable[..., tuple[_T, _T]]:
@@ -187,12 +132,10 @@ def avg_pool1d(
     count_include_pad: bool = True,
 ) -> _T:
     """The mean of each window over the last axis."""
-    return _avg_pool(input, kernel_size, stride, padding, ceil_mode, count_include_pad, None, rank=1)
+    return _avg_poolnd(input, kernel_size, stride, padding, ceil_mode, count_include_pad, rank=1)
 
 
-@_named_by_numpy
-@_outputs.writable("nn.functional.avg_pool2d")
-def avg_pool2d(
+def _avg_poolnd(
     input: _T,
     kernel_size: _Sizes,
     stride: _Sizes | None = None,
@@ -200,49 +143,33 @@ def avg_pool2d(
     ceil_mode: bool = False,
     count_include_pad: bool = True,
     divisor_override: int | None = None,
+    *,
+    rank: int = 2,
 ) -> _T:
-    """The mean of each window over the last two axes."""
-    return _avg_pool(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, rank=2)
+    """The mean of each window over the last axes."""
+    options = padding, ceil_mode, count_include_pad, divisor_override
+    return _apply(_pooling.avg_pool, input, kernel_size, _step(stride), *options, rank=rank)
 
 
-@_named_by_numpy
-@_outputs.writable("nn.functional.avg_pool3d")
-def avg_pool3d(
+avg_pool2d, avg_pool3d = (
+    _named_by_numpy(_outputs.writable(f"nn.functional.avg_pool{rank}d")(_of_rank(_avg_poolnd, rank))) for rank in (2, 3)
+)
+
+
+def _lp_poolnd(
     input: _T,
+    norm_type: float,
     kernel_size: _Sizes,
     stride: _Sizes | None = None,
-    padding: _Sizes = 0,
     ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    divisor_override: int | None = None,
+    *,
+    rank: int = 2,
 ) -> _T:
-    """The mean of each window over the last three axes."""
-    return _avg_pool(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, rank=3)
+    """(sum of x^p)^(1/p) over each window of the last axes."""
+    return _apply(_pooling.lp_pool, input, norm_type, kernel_size, stride, ceil_mode, rank=rank)
 
 
-def _avg_pool(input: _T, kernel: _Sizes, stride: _Sizes | None, *args: _Any, rank: int) -> _T:
-    return _apply(_pooling.avg_pool, input, kernel, _step(stride), *args, rank=rank)
-
-
-def lp_pool1d(
-    input: _T, norm_type: float, kernel_size: int, stride: _Sizes | None = None, ceil_mode: bool = False
-) -> _T:
-    """(sum of x^p)^(1/p) over each window of the last axis."""
-    return _apply(_pooling.lp_pool, input, norm_type, kernel_size, stride, ceil_mode, rank=1)
-
-
-def lp_pool2d(
-    input: _T, norm_type: float, kernel_size: _Sizes, stride: _Sizes | None = None, ceil_mode: bool = False
-) -> _T:
-    """(sum of x^p)^(1/p) over each window of the last two axes."""
-    return _apply(_pooling.lp_pool, input, norm_type, kernel_size, stride, ceil_mode, rank=2)
-
-
-def lp_pool3d(
-    input: _T, norm_type: float, kernel_size: _Sizes, stride: _Sizes | None = None, ceil_mode: bool = False
-) -> _T:
-    """(sum of x^p)^(1/p) over each window of the last three axes."""
-    return _apply(_pooling.lp_pool, input, norm_type, kernel_size, stride, ceil_mode, rank=3)
+lp_pool1d, lp_pool2d, lp_pool3d = _of_each_rank(_lp_poolnd)
 
 
 def _not_empty_backward(pooled: _Any) -> _Any:
@@ -259,37 +186,22 @@ def _refuse_empty(grad: _T) -> None:
     )
 
 
-def adaptive_avg_pool1d(input: _T, output_size: _Outputs) -> _T:
-    """Means of `output_size` windows which cover the last axis."""
-    pooled: _T = _not_empty_backward(_apply(_pooling.adaptive_avg_pool, input, output_size, rank=1))
+def _adaptive_avg_poolnd(input: _T, output_size: _Outputs, *, rank: int = 2) -> _T:
+    """Means of `output_size` windows which cover the last axes."""
+    pooled: _T = _not_empty_backward(_apply(_pooling.adaptive_avg_pool, input, output_size, rank=rank))
     return pooled
 
 
-def adaptive_avg_pool2d(input: _T, output_size: _Outputs) -> _T:
-    """Means of `output_size` windows which cover the last two axes."""
-    pooled: _T = _not_empty_backward(_apply(_pooling.adaptive_avg_pool, input, output_size, rank=2))
+def _adaptive_max_poolnd(input: _T, output_size: _Outputs, return_indices: bool = False, *, rank: int = 2) -> _Pooled:
+    """The largest elements of `output_size` windows which cover the last axes."""
+    function: _Callable[..., _Any] = _pooling.adaptive_max_pool
+    function = _pooling.adaptive_max_pool_with_indices if return_indices else function
+    pooled: _Pooled = _not_empty_backward(_apply(function, input, output_size, rank=rank))
     return pooled
 
 
-def adaptive_avg_pool3d(input: _T, output_size: _Outputs) -> _T:
-    """Means of `output_size` windows which cover the last three axes."""
-    pooled: _T = _not_empty_backward(_apply(_pooling.adaptive_avg_pool, input, output_size, rank=3))
-    return pooled
-
-
-def _adaptive_max_pool(rank: int) -> _Callable[..., _Pooled]:
-    def adaptive_max_pool(input: _T, output_size: _Outputs, return_indices: bool = False) -> _Pooled:
-        function: _Callable[..., _Any] = _pooling.adaptive_max_pool
-        function = _pooling.adaptive_max_pool_with_indices if return_indices else function
-        pooled: _Pooled = _not_empty_backward(_apply(function, input, output_size, rank=rank))
-        return pooled
-
-    adaptive_max_pool.__name__ = adaptive_max_pool.__qualname__ = f"adaptive_max_pool{rank}d"
-    adaptive_max_pool.__doc__ = f"The largest elements of `output_size` windows which cover the last {rank} axes."
-    return adaptive_max_pool
-
-
-adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d = (_adaptive_max_pool(rank) for rank in (1, 2, 3))
+adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = _of_each_rank(_adaptive_avg_poolnd)
+adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d = _of_each_rank(_adaptive_max_poolnd)
 adaptive_max_pool1d_with_indices = _with_indices(adaptive_max_pool1d)
 adaptive_max_pool2d_with_indices = _with_indices(adaptive_max_pool2d)
 adaptive_max_pool3d_with_indices = _with_indices(adaptive_max_pool3d)
