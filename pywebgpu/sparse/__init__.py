@@ -440,7 +440,8 @@ def _in_place(name: str) -> Callable[..., SparseTensor]:
     known = ALIASES.get(name, name)
 
     def method(self: SparseTensor, *args: Any, **options: Any) -> SparseTensor:
-        if not self.is_coalesced() and name in ZERO_STAYS.split() and name not in UNORDERED:
+        is_ordered = self.layout is not closed_types.sparse_coo or self.is_coalesced()
+        if not is_ordered and name in ZERO_STAYS.split() and name not in UNORDERED:
             raise RuntimeError(f"{known}_ requires coalesced input")
         return self._take(getattr(self, name)(*args, **options))
 
