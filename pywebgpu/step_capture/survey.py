@@ -418,7 +418,13 @@ class _Walk:
         self._note(title, Class(module))
         if not is_own and "__getattr__" in module.__dict__:  # It finds the names that code reads there.
             late = [name for name in here if name not in module.__dict__]
-            self.waiting += [(path(title, name), getattr(module, name, None)) for name in late]
+            values = {name: getattr(module, name, None) for name in late}
+            self.waiting += [(path(title, name), value) for name, value in values.items()]
+            asked = [name for name, value in values.items() if type(value) in EXACT and value is not None]
+            if asked:
+                self._note(
+                    title, Facts("its attributes", lambda: tuple([getattr(module, name, None) for name in asked]))
+                )
         if type(module) is not types.ModuleType:
             self._parts_of(title, module)
 

@@ -13,6 +13,7 @@ from pywebgpu import devices, dtypes
 from pywebgpu.dtypes import DType
 from pywebgpu.ir import observer
 from pywebgpu.ir.graph import Spec, thread_state
+from pywebgpu.ir.observer import share
 from pywebgpu.runtime import fixed_memory
 from pywebgpu.support import shapes
 from pywebgpu.tensor import copies, from_data, layout
@@ -33,7 +34,7 @@ READ_ONLY = (
     "writable before converting it to a tensor. This type of warning will be suppressed for the rest of this program."
 )
 BUFFER_READ_ONLY = READ_ONLY.replace("NumPy array", "buffer").replace("the array", "the buffer")
-warns_always = False  # torch.set_warn_always: what is warned of once in a program is warned of each time
+always_warns = share("warnings that come each time", [False])  # torch.set_warn_always
 _warned: set[str] = set()
 
 
@@ -230,7 +231,7 @@ def _dtype(array: NDArray[Any]) -> DType:
 
 def warn_once(text: str) -> None:
     """Once in a program."""
-    if warns_always or text not in _warned:
+    if always_warns[0] or text not in _warned:
         _warned.add(text)
         warnings.warn(text, stacklevel=_outside())
 

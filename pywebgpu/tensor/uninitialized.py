@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from pywebgpu import dtypes
 from pywebgpu.dtypes import DType, Kind
+from pywebgpu.ir.observer import share
 
-deterministic = False  # use_deterministic_algorithms
-warns = False  # its warn_only
-fills = True  # torch.utils.deterministic.fill_uninitialized_memory
+
+class _Settings:
+    """Those of torch.use_deterministic_algorithms, and torch.utils.deterministic.fill_uninitialized_memory."""
+
+    def __init__(self) -> None:
+        self.deterministic, self.warns, self.fills = False, False, True
+
+
+settings = share("deterministic algorithms", _Settings())
 
 
 def value(dtype: DType) -> float:
     """NaN, the largest whole number, or True; 0 without deterministic algorithms."""
-    if not (deterministic and fills):
+    if not (settings.deterministic and settings.fills):
         return 0
     if dtype is dtypes.bool_:
         return True

@@ -13,7 +13,10 @@ class _Options:
     """The options as attributes."""
 
     def __getattr__(self, name: str) -> Any:
-        return show.get_printoptions()[name]
+        options = show.get_printoptions()
+        if name not in options:
+            raise AttributeError(f"the options of printing have no {name!r}")
+        return options[name]
 
 
 PRINT_OPTS = _Options()

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from pywebgpu.tensor import uninitialized
+from pywebgpu.tensor.uninitialized import settings
 
 _frozen = [False]
 
@@ -91,22 +91,22 @@ def get_float32_matmul_precision() -> str:
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """Two runs give the same bits always; this fills memory that nothing wrote, see utils.deterministic."""
-    uninitialized.deterministic, uninitialized.warns = bool(mode), bool(warn_only)
+    settings.deterministic, settings.warns = bool(mode), bool(warn_only)
 
 
 def are_deterministic_algorithms_enabled() -> bool:
     """Whether use_deterministic_algorithms was called with True."""
-    return uninitialized.deterministic
+    return settings.deterministic
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
     """Whether it was called with warn_only."""
-    return uninitialized.warns
+    return settings.warns
 
 
 def get_deterministic_debug_mode() -> int:
     """0 where they are not asked for, 1 where others would be warned of, 2 where those would be errors."""
-    return (1 if uninitialized.warns else 2) if uninitialized.deterministic else 0
+    return (1 if settings.warns else 2) if settings.deterministic else 0
 
 
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:

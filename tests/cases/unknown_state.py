@@ -1443,6 +1443,16 @@ SWITCHES = {
         "torch.__future__.set_swap_module_params_on_conversion(True)",
     ),
     "printing": ("torch.get_printoptions()['precision']", "torch.set_printoptions(precision=7)"),
+    "options_by_their_older_name": ("torch._tensor_str.PRINT_OPTS.precision", "torch.set_printoptions(precision=7)"),
+    "determinism": (
+        "torch.are_deterministic_algorithms_enabled() + 1.0",
+        "torch.use_deterministic_algorithms(True, warn_only=True)",
+    ),
+    "warnings": ("torch.is_warn_always_enabled() + 1.0", "torch.set_warn_always(True)"),
+    "levels": (
+        "torch.autograd.forward_ad._current_level + 2.0",
+        "patch(torch.autograd.forward_ad._levels, 'entered', [[]])",
+    ),
     "casts": ("torch.is_autocast_cache_enabled()", "torch.set_autocast_cache_enabled(False)"),
     "safe_globals": (
         "len(torch.serialization.get_safe_globals())",
