@@ -93,12 +93,12 @@ def gradcheck(
         if not _differentiable(func(*points)):
             return _check_constant(func, points, active, check)
         jacobians = [_numerical(func, points, points[index], eps) for index in active]
-        if check_forward_ad:
-            _check_forward(func, points, active, jacobians, check)
         if check_backward_ad:
             outputs = _check_backwards(func, points, active, jacobians, check, dtypes=check_grad_dtypes)
-            if check_batched_grad:
-                _check_batched(outputs, [points[index] for index in active], check)
+        if check_forward_ad:
+            _check_forward(func, points, active, jacobians, check)
+        if check_backward_ad and check_batched_grad:
+            _check_batched(outputs, [points[index] for index in active], check)
     except GradcheckError:
         if raise_exception:
             raise
@@ -221,7 +221,7 @@ def _check_backward(
                 "Sparse output is not supported at gradcheck yet. Please call to_dense(masked_grad=...) on the output "
                 "of fn for gradcheck."
             )
-        parts = ("real", "imag") if output.is_complex() else ("",)
+        parts = ("imag", "real") if output.is_complex() else ("",)
         for part in parts:
             first, second = (_analytical(output, wanted, part, dtypes=dtypes) for _ in range(2))
             for place, index in enumerate(active):

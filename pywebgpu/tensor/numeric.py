@@ -209,6 +209,8 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Any, ...
     """
     if indices.dtype.kind is not Kind.INT:
         raise DTypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype!r}")
+    if not isinstance(shape, int | list | tuple):
+        raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")
     sizes = [shape] if isinstance(shape, int) else list(shape)
     for size in sizes:
         if not hasattr(size, "__index__"):

@@ -187,6 +187,8 @@ def _item(x: TensorBase, item: object) -> Part:
     if node.spec.dtype is dtypes.uint8:  # As torch: a mask.
         warnings.warn(BYTES, stacklevel=5)
         return arithmetic.cast(node, dtypes.bool_)
+    if not node.spec.shape and node.spec.dtype.kind is dtypes.Kind.INT:
+        node = arithmetic.cast(node, dtypes.int64)  # A single number may be of any dtype.
     if node.spec.dtype not in (dtypes.int64, dtypes.int32, dtypes.bool_):
         raise RangeError("tensors used as indices must be long, int, byte or bool tensors")
     if not node.spec.shape and node.spec.dtype is not dtypes.bool_:

@@ -465,3 +465,21 @@ def memory_that_numpy_shows_keeps_its_size(torch, x, say):
 def norms_of_infinities(torch, x, say):
     for values in ([float("inf")] * 2, [float("inf"), 1.0], [0.0, 2.0], [0.0, 0.0]):
         say([torch.tensor(values).norm(p) for p in (-3.5, -2, -1, -0.5, 0, 0.5, 1, 2, float("inf"), -float("inf"))])
+
+
+@program
+def whole_numbers_of_any_dtype_are_positions(torch, x, say):
+    y, n = x(3, 4), torch.tensor(1)
+    say([y[n.to(dtype)] for dtype in (torch.int16, torch.int32, torch.int64, torch.int8)], y[n.short(), n.int()])
+    attempts(
+        say,
+        lambda: y[torch.tensor([1, 2], dtype=torch.int16)],
+        lambda: torch.unravel_index(torch.tensor([1]), torch.tensor([1, 2, 3])),
+        lambda: torch.unravel_index(torch.tensor([5]), (2, 3)),
+    )
+
+
+@program
+def older_order_of_embedding_bag(torch, x, say):
+    rows, numbers = x(5, 2), torch.tensor([0, 3, 4])
+    say(torch.nn.functional.embedding_bag(rows, numbers, torch.tensor([0, 2])))

@@ -1,6 +1,7 @@
 """Bags and sequences of numbers: embedding_bag, ctc_loss, multilabel_margin_loss; and attention as one call."""
 
 import importlib as _importlib
+import warnings as _warnings
 from collections.abc import Sequence as _Sequence
 
 from pywebgpu import dtypes as _dtypes
@@ -18,6 +19,10 @@ from pywebgpu.tensor.apply import aten as _aten
 
 _T = _tensor.Tensor
 _OUTSIDE = "Expected idx >= 0 && idx < num_embeddings but found idx to be {index} of {size} rows"
+_SWAPPED = (
+    "Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is "
+    "deprecated, and should now be `embedding_bag(input, weight, ...)`."
+)
 _NEVER = -1e30  # the logarithm of what cannot be; infinities would make NaN of gradients
 
 
@@ -92,6 +97,9 @@ def embedding_bag(
     padding_idx: int | None = None,
 ) -> _T:
     """Sums, means or maxima of rows of `weight`: of each row of input, or of what lies between two offsets."""
+    if weight.dtype is _dtypes.int64 and input.is_floating_point():
+        _warnings.warn(_SWAPPED, stacklevel=2)
+        input, weight = weight, input
     _check_bags(input, weight, offsets, mode, per_sample_weights, padding_idx)
     rows, wide = weight.shape[0], weight.dtype is _dtypes.float64
     if input.ndim == 2:
