@@ -1,1 +1,1 @@
-"""Reverse-mode differentiation of graphs: a walk that adds nodes, and the switch that turns remembering off."""
+"""Reverse-mode differentiation of graphs: a reverse walk that adds nodes, and the modes that turn recording off."""

@@ -1,4 +1,4 @@
-"""Gradients as users ask for them and write them: backward, grad, Function, gradcheck, jacobian."""
+"""Gradients for users, computed and written by them: backward, grad, Function, gradcheck, jacobian."""
 
 from collections.abc import Sequence
 from importlib import import_module

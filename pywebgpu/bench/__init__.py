@@ -1,4 +1,4 @@
-"""`pywebgpu bench`: measures the workloads on a device, next to PyTorch on the CPU where that is installed."""
+"""`pywebgpu bench`: times the workloads on a device, and on PyTorch on the CPU if that is installed."""
 
 import argparse
 import json

@@ -1,4 +1,4 @@
-"""Graphs to Programs; and PyTorch's names of its own compiler."""
+"""Compiles graphs to Programs; also has PyTorch's names for its own compiler."""
 
 from pywebgpu.support import lazy as _lazy
 

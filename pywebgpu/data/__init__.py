@@ -1,4 +1,4 @@
-"""Datasets, samplers and the DataLoader, with PyTorch's names; users meet them as pywebgpu.utils.data."""
+"""Datasets, samplers and the DataLoader, with PyTorch's names; public as pywebgpu.utils.data."""
 
 from pywebgpu.data.collate import default_collate, default_convert
 from pywebgpu.data.dataset import (

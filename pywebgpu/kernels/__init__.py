@@ -1,3 +1,5 @@
+"""From groups of nodes to WGSL: kernels as data, templates that build them, and how they are laid out over a device."""
+
 from pywebgpu.support import lazy as _lazy
 
 # What a step of training rarely compiles.

@@ -1,4 +1,4 @@
-"""torch.linalg: norms, products, and what factors matrices on the host."""
+"""torch.linalg: norms, products, and factorizations of matrices, computed on the host."""
 
 from __future__ import annotations
 

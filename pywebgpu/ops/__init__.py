@@ -1,4 +1,4 @@
-"""What each op means: one record an op, in the module of its kind.
+"""The definition of each op: one record per op, in the module of its kind.
 
 Import the module, not the name (`from pywebgpu.ops import pointwise`): nothing lists the ops, and tests discover them.
 """

@@ -1,4 +1,4 @@
-"""What libraries expect and Pyodide has not: compiled packages, as modules of their names; threads, as calls."""
+"""What libraries expect and Pyodide lacks: compiled packages, as modules of the same names; threads, run as calls."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""When work happens: what waits for its value, which Program computes it, and what happens when one fails."""
+"""When work happens: which values are pending, which Program computes them, and what happens when one fails."""

@@ -1,4 +1,4 @@
-"""torch.special: functions of numbers, by element, made of tensors' own methods: they run wherever those do.
+"""torch.special: elementwise functions, made of tensor methods, so they run wherever those do.
 
 Polynomials that were fitted to float32, series and recurrences; in float64 the functions of doubles.py.
 """

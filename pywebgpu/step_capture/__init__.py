@@ -1,1 +1,1 @@
-"""A whole step as one Program: what it reads and writes is found once, then Python hands over inputs and runs it."""
+"""A whole step as one Program: one call records what it reads and writes, later ones pass inputs and run it."""

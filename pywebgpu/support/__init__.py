@@ -1,1 +1,1 @@
-"""What every layer may use and what knows no tensor: files, names, integers, shapes."""
+"""Helpers that every layer may use and that know no tensors: files, names, integers, shapes."""

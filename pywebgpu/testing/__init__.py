@@ -1,4 +1,4 @@
-"""torch.testing's names: what compares values in a test, and what draws them."""
+"""torch.testing's names: functions that compare values in a test, and functions that draw them."""
 
 from pywebgpu.support.lazy import names as _names
 

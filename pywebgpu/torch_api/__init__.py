@@ -1,1 +1,1 @@
-"""PyTorch's modules that are a file each here: `torch.cuda` is `cuda.py`, which `pywebgpu.cuda` names as well."""
+"""PyTorch's modules, one file each: `torch.cuda` is `cuda.py`, which is also `pywebgpu.cuda`."""

@@ -1,4 +1,4 @@
-"""Data loading and checkpointing, where PyTorch has them."""
+"""torch.utils: data loading, checkpointing and other tools."""
 
 from importlib import import_module as _import_module
 from typing import Any as _Any

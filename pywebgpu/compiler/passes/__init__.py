@@ -1,1 +1,1 @@
-"""Passes from graph to graph: equal values, less work. ../pipeline.py has them in their order."""
+"""Passes rewrite a graph into one with the same values and less work. ../pipeline.py lists them in order."""

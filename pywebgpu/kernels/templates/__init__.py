@@ -1,4 +1,4 @@
-"""The registry of templates: a kind of kernel is a module here, and a line in this file."""
+"""The registry of templates: each kind of kernel is a module in this folder and a line in this file."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

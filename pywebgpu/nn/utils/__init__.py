@@ -1,4 +1,4 @@
-"""torch.nn.utils: what is done to parameters and gradients of whole models, and to sequences of several lengths."""
+"""torch.nn.utils: functions of the parameters and gradients of whole models, and of sequences of several lengths."""
 
 from importlib import import_module
 

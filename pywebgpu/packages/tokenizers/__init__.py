@@ -1,4 +1,4 @@
-"""The package tokenizers: its names in Python, and npm's @huggingface/tokenizers for what computes.
+"""The package tokenizers: its classes in Python, over npm's @huggingface/tokenizers, which computes.
 
 Where tokens stand in a text (`Encoding.offsets`) is known where words are parts of it as they are (spans.py). Trainers
 train all models but Unigram.

@@ -1,6 +1,6 @@
 """torch._dynamo, as far as libraries name it: here `compile` captures what Python runs, and nothing reads its bytecode.
 
-Marks of what may vary say nothing here: a captured step finds out by itself.
+Functions that mark what may vary do nothing: a captured step finds that out by itself.
 """
 
 from __future__ import annotations

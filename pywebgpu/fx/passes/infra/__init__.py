@@ -1,4 +1,4 @@
-"""What passes are, and their order."""
+"""Base classes of passes, and a manager that runs them in order."""
 
 from pywebgpu.support.lazy import absent
 

@@ -1,4 +1,4 @@
-"""What passes share."""
+"""Functions that passes share."""
 
 from pywebgpu.support.lazy import absent
 
