@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from playwright_tests.conftest import photograph, violations
 from playwright_tests.steps import LOADED, STEPPED
@@ -78,3 +78,22 @@ def test_what_is_no_model_is_told(page: Page, address: str, tmp_path: Path) -> N
     page.get_by_label("A file of this device").set_input_files(tmp_path / "wrong.gguf")
     _status(page, "version 0", LOADED)
     expect(page.get_by_role("button", name="Send")).to_be_disabled()
+
+
+def test_a_kept_model_needs_no_network(browser: Browser, address: str, model: Path) -> None:
+    expected = "".join(Chat.from_file(model, "cpu").reply("Hi!"))
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(f"{address}#chat")
+    page.get_by_label("A file of this device").set_input_files(model)
+    _status(page, "Tiny", LOADED)
+    page.wait_for_function("'kept' in document.documentElement.dataset", timeout=LOADED)
+    context.set_offline(True)
+    page.reload()
+    page.locator("#chat .kept-models li").get_by_role("button", name="Open").click()
+    _status(page, "Tiny", LOADED)
+    assert _say(page, "Hi!") == expected
+    for tab in ("Fine-tune", "Search"):
+        page.get_by_role("tab", name=tab).click()
+        expect(page.get_by_role("tabpanel", name=tab).get_by_label("or an address")).to_be_visible()
+    context.close()

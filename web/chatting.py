@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from language import Desk, device_bytes
+from desk import Desk, device_bytes
 
 from pywebgpu.models.chat import Chat
 from pywebgpu.models.generation import Sampling

@@ -3,6 +3,9 @@
 import { keepLoaded } from "./keeping.mjs";
 import { size, startWorker } from "./page.mjs";
 
+/** What its tabs load, so that all of them are there without a network once one was. */
+const TABS = ["chat.mjs", "tune.mjs", "search.mjs", "plot.mjs"].map((name) => new URL(name, import.meta.url).href);
+
 /** @typedef {{ name: string, parameters: number, added: number, memory: number }} Opened */
 
 /** @type {Worker | null} */
@@ -55,7 +58,7 @@ function receive(message) {
     isReady = true;
     for (const command of waiting) worker?.postMessage(command);
     waiting = [];
-  } else if (message.is === "loaded") void keepLoaded(message.addresses).catch(console.info);
+  } else if (message.is === "loaded") void keepLoaded([...TABS, ...message.addresses]).catch(console.info);
   else if (message.is === "broken") {
     worker?.terminate();
     [worker, isReady, waiting] = [null, false, []];

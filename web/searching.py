@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import blobs
-from language import Desk, device_bytes
+from desk import Desk, device_bytes
 
 from pywebgpu import devices
 from pywebgpu.models.embedding import TextEncoder

@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from language import Desk, device_bytes
+from desk import Desk, device_bytes
 
 from pywebgpu.io import safetensors
 from pywebgpu.models import finetuning, lora

@@ -13,7 +13,7 @@ from pywebgpu.settings import settings
 from pywebgpu.support import atomic
 from pywebgpu.support.installation import InstallationError
 
-MOST = 15  # files that are kept, of five for each version
+MOST = 18  # files that are kept, of six for each version
 
 
 def is_ready(name: str, version: str) -> bool:

@@ -52,10 +52,10 @@ KEPT = re.compile(r"kept/([0-9a-f]{24})/([\w.-]+)", re.ASCII)  # such addresses:
 BESIDE = {
     "training.py": ("inside.py",),
     "editing.py": ("figures.py",),
-    "language.py": ("blobs.py", "chatting.py", "searching.py", "tuning.py"),
+    "language.py": ("blobs.py", "chatting.py", "desk.py", "searching.py", "tuning.py"),
 }
 ARCHIVES = ("training.xz", "rest.xz", "editing.xz", "language.xz", "measuring.xz")
-SNAPSHOTS = ("training.gz", "editing.gz")
+SNAPSHOTS = ("training.gz", "editing.gz", "language.gz")
 # What plays the model of the first view, and that model.
 PLAYER = tuple(f"{n}.mjs" for n in ("files", "host_program", "player", "runner", "safetensors", "validate", "values"))
 FIRST = "first/program.json"
