@@ -191,6 +191,8 @@ def _kept(
 def _parts(state_index: int, state: State, pieces: list[tuple[str, naming.View]]) -> dict[str, tuple[Tensor, int]]:
     """What a state is made of, by name, with the first element of each: its pieces, or where they miss some, all."""
     data, dtype = _bytes(state), state.spec.dtype
+    if not pieces and data.count(0) == len(data):  # What has no part is zero.
+        return {}
     left = bytearray(data)
     pieces_of_state: dict[str, tuple[Tensor, int]] = {}
     taken: set[tuple[int, int]] = set()

@@ -89,7 +89,7 @@ class Kind(NamedTuple):
     penalises: bool
 
 
-class _Steps:
+class Steps:
     """What runs on the device: one sequence's cache, its next token, the tokens that occurred, and how one is chosen.
 
     It holds nothing that the host changes between two tokens, so that each step is captured once a kind of sampling.
@@ -167,7 +167,7 @@ class Decoder:
         self.ids: list[int] = []
         self.sampling, self.n_guesses = sampling or Sampling(), n_guesses
         self._vocab_size = model.vocab_size
-        self._steps = _Steps(model, self.length, generator)
+        self._steps = Steps(model, self.length, generator)
         self._of_kind = functools.cache(self._steps.of_kind)
 
     def prompt(self, ids: Sequence[int]) -> int:
