@@ -36,6 +36,7 @@ KINDS = {dtype: name for name, dtype in STORAGES.items()}
 ELSEWHERE = {
     "NonDynamicallyQuantizableLinear": "torch.nn.modules.linear",
     "_rebuild_sparse_tensor": "torch._utils",
+    "Tensor": "torch",
 }
 
 
@@ -48,6 +49,9 @@ class Name:
 
     def __call__(self) -> NoReturn:  # The pickler asks whether what it names can be called.
         raise TypeError(f"{self.module}.{self.name} is only named here")
+
+
+has_check_sums = True  # of what is written; see torch.serialization.set_crc32_options
 
 
 class Held(NamedTuple):
@@ -84,7 +88,9 @@ def _write(obj: object, file: BinaryIO) -> None:
         members = {"data.pkl": text.getvalue(), "byteorder": b"little"}
         members |= {f"data/{key}": pickler.bytes_of(key) for key in pickler.storages}
         for name, data in (members | {"version": b"3\n"}).items():
-            archive.writestr(_entry(f"archive/{name}", archive), data)
+            entry = _entry(f"archive/{name}", archive)
+            archive.writestr(entry, data)
+            entry.CRC = entry.CRC if has_check_sums else 0  # PyTorch's word for none.
     if archive_file is not file:
         file.write(archive_file.getvalue())  # type: ignore[attr-defined]  # It is a BytesIO.
     if hasattr(file, "flush"):  # Programs read the file by its name while it is open.
@@ -140,7 +146,7 @@ class _Pickler(PURE):  # type: ignore[misc]
 
     def reducer_override(self, obj: Any) -> Any:
         match obj:
-            case tensor.Tensor() if _is_of_program(obj):
+            case tensor.Tensor() if _is_of_program(obj) or (type(obj) is tensor.Tensor and obj._attributes()):
                 return self._of_class(obj)
             case tensor.Tensor():
                 return self._tensor(obj) if obj.layout is closed_types.strided else self._sparse(obj)
@@ -155,8 +161,11 @@ class _Pickler(PURE):  # type: ignore[misc]
 
     def _tensor(self, value: tensor.Tensor) -> tuple[Any, tuple[Any, ...]]:
         if isinstance(value, parameter()):
-            plain: Any = value.detach()
-            return Name("torch._utils", "_rebuild_parameter"), (plain, value.requires_grad, OrderedDict())
+            facts: tuple[Any, ...] = value.detach(), value.requires_grad, OrderedDict()
+            state = value._attributes()
+            if state:
+                return Name("torch._utils", "_rebuild_parameter_with_state"), (*facts, state)
+            return Name("torch._utils", "_rebuild_parameter"), facts
         return self._memory(value)
 
     def _of_class(self, value: Any) -> tuple[Any, tuple[Any, ...]]:
@@ -168,7 +177,7 @@ class _Pickler(PURE):  # type: ignore[misc]
             arguments: tuple[Any, ...] = kind, *facts, value.device, value.requires_grad
         else:
             make, arguments = self._memory(value)
-        return Name("torch._tensor", "_rebuild_from_type_v2"), (make, kind, arguments, value._attributes())
+        return Name("torch._tensor", "_rebuild_from_type_v2"), (make, kind, arguments, _state(value))
 
     def _memory(self, value: tensor.Tensor) -> tuple[Any, tuple[Any, ...]]:
         storage, (strides, offset) = value._storage, strides_of(value)
@@ -227,7 +236,17 @@ def parameter() -> Any:
 def _is_of_program(value: tensor.Tensor) -> bool:
     """Whether a tensor is of a class that is not of this library, and says nothing of how it is pickled."""
     kind = type(value)
-    return not kind.__module__.startswith("pywebgpu.") and kind.__reduce_ex__ is tensor.Tensor.__reduce_ex__
+    is_own = kind is tensor.Tensor or kind is parameter() or kind.__module__.startswith("pywebgpu.")
+    return not is_own and kind.__reduce_ex__ is tensor.Tensor.__reduce_ex__
+
+
+def _state(value: Any) -> object:
+    """What the program keeps at a tensor: as its class says it, else attributes, and what is in slots of the class."""
+    kind: Any = type(value)
+    if kind.__getstate__ is not object.__getstate__:
+        return value.__getstate__()
+    slots = value._in_slots()
+    return (value._attributes(), slots) if slots else value._attributes()
 
 
 def torch_name(obj: object) -> Name | None:

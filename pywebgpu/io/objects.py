@@ -90,6 +90,8 @@ def names(text: bytes) -> set[str]:
 
 def is_allowed(path: str) -> bool:
     """Whether a program named it, or what is here under that name of PyTorch's."""
+    if path.partition(".")[0] in pickled.BLOCKED:
+        return False
     if path in torchfile.allowed:
         return True
     try:
@@ -119,6 +121,8 @@ class _Unpickler(pickle.Unpickler):
 
     def persistent_load(self, pid: Any) -> Any:
         stored = torchfile.storage(pid)
+        if isinstance(stored, torchfile.Part):
+            return self.builder.build(stored)
         return self.late.setdefault(stored, _LateStorage(self.builder, stored))
 
     def find_class(self, module: str, name: str) -> Any:
@@ -136,6 +140,8 @@ class _Unpickler(pickle.Unpickler):
                 return lambda *record: self.builder.tensor(torchfile.meta_record(*record))
             case "torch._utils._rebuild_parameter":
                 return lambda data, wants, *rest: archive.parameter()(data, wants)
+            case "torch._utils._rebuild_parameter_with_state":
+                return lambda data, wants, hooks, state: _with_state(archive.parameter()(data, wants), state)
             case "torch._tensor._rebuild_from_type_v2":
                 return _of_class
             case "torch._utils._rebuild_wrapper_subclass":
@@ -158,8 +164,18 @@ def _of_class(build: Any, kind: type[Any], arguments: tuple[Any, ...], state: An
     """torch._tensor._rebuild_from_type_v2: a tensor of a program's class, with what the program kept at it."""
     built = build(*arguments)
     value = built if type(built) is kind else built.as_subclass(kind)
-    attributes = state[0] if isinstance(state, tuple) else state
-    value.__dict__.update(attributes or {})
+    return _with_state(value, state)
+
+
+def _with_state(value: Any, state: Any) -> Any:
+    """A tensor with what the program kept at it: attributes, and what is in slots of its class."""
+    kind = type(value)
+    if hasattr(kind, "__setstate__"):
+        value.__setstate__(state)
+        return value
+    for part in state if isinstance(state, tuple) else (state,):
+        for name, item in (part or {}).items():
+            setattr(value, name, item)
     return value
 
 

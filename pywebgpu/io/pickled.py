@@ -66,12 +66,21 @@ def read(
         raise TorchFileError(f"the file is damaged: {type(error).__name__}: {error}") from None
 
 
+BLOCKED = ("sys", "os", "posix", "nt")  # modules of which nothing is called, whatever a program names as safe
+
+
 def refused(name: str) -> TorchFileError:
     """What is raised of a name that no tensor needs."""
+    module, _, own = name.rpartition(".")
+    if module.partition(".")[0] in BLOCKED:
+        return TorchFileError(
+            f"Weights only load failed. Trying to load unsupported GLOBAL {name} whose module {module} is blocked."
+        )
     return TorchFileError(
-        f"the file holds a {name}; only tensors, containers, numbers and strings are read: save a state_dict() instead "
-        "of a whole object, name what is safe in torch.serialization.add_safe_globals, or say weights_only=False if "
-        "you trust it"
+        f"Weights only load failed. Unsupported global: GLOBAL {name} was not an allowed global by default: only "
+        "tensors, containers, numbers and strings are read. Save a state_dict() instead of a whole object, use "
+        f"`torch.serialization.add_safe_globals([{own}])` or the `torch.serialization.safe_globals([{own}])` context "
+        "manager to allowlist this global if you trust it, or say weights_only=False if you trust the file."
     )
 
 

@@ -15,6 +15,7 @@ import json
 import math
 import os
 import pickle
+import warnings
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeGuard
 
@@ -86,13 +87,15 @@ def load(
     map_location: MapLocation = None,
     pickle_module: object = None,
     *,
-    weights_only: bool = True,
+    weights_only: bool | None = None,
     mmap: bool | None = None,
     **pickle_load_args: object,
 ) -> Any:
     """Reads what `save`, torch.save or a safetensors writer wrote. Code in the file is refused, never run, unless
     weights_only=False says that the file is trusted: then whole modules and other objects are read as pickle does.
 
+    weights_only=None is True unless a `pickle_module` is given, or what the environment says:
+    TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1 means False, TORCH_FORCE_WEIGHTS_ONLY_LOAD=1 means True for every call.
     `map_location` is a device, or None for the default device (under as_torch, the one that was saved from). A function
     or a dict, which torch takes as well, is asked for each device of the file. `mmap`, `pickle_module` and
     what is for that are accepted and change nothing.
@@ -101,7 +104,7 @@ def load(
     """
     for unknown in pickle_load_args.keys() - {"encoding", "errors", "fix_imports", "buffers"}:
         raise TypeError(f"load() got an unexpected keyword argument '{unknown}'")
-    place = _place(map_location)
+    place, weights_only = _place(map_location), _is_weights_only(weights_only, pickle_module)
     options = {"pickle_module": pickle_module, **pickle_load_args}
     if not isinstance(f, str | os.PathLike):
         if not (hasattr(f, "seek") and hasattr(f, "tell")):
@@ -113,6 +116,22 @@ def load(
             return _read(file, place, weights_only, options)
         except (safetensors.SafetensorError, pickle.UnpicklingError) as error:
             raise type(error)(f"{os.fspath(f)}: {error}") from None
+
+
+def _is_weights_only(argument: bool | None, pickle_module: object) -> bool:
+    names = ("TORCH_FORCE_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD")
+    always, never = (os.environ.get(name, "0") in ("1", "y", "yes", "true") for name in names)
+    if always and never:
+        raise RuntimeError(f"Only one of {names[0]} and {names[1]} should be set, but both were set.")
+    if argument is None and never:
+        warnings.warn(
+            f"Environment variable {names[1]} detected, since the `weights_only` argument was not explicitly passed "
+            "to `torch.load`, forcing weights_only=False.",
+            UserWarning,
+            stacklevel=3,
+        )
+        return False
+    return always or (pickle_module is None if argument is None else argument)
 
 
 def encode(obj: object) -> tuple[dict[str, tensor.Tensor], dict[str, str]]:

@@ -79,6 +79,14 @@ class Sparse(NamedTuple):
     parts: tuple[Any, ...]
 
 
+class Part(NamedTuple):
+    """A range of a storage, as files older than tensors that are views have it."""
+
+    storage: Storage
+    offset: int
+    n_items: int
+
+
 class Record(NamedTuple):
     """A tensor of the file."""
 
@@ -91,6 +99,13 @@ class Record(NamedTuple):
     def shows_all(self) -> bool:
         """Whether each element of the storage is one of the tensor's."""
         return self.view.offset == 0 and self.view.n_items() * self.dtype.itemsize == self.storage.n_bytes
+
+
+class Attributed(NamedTuple):
+    """A tensor at which a program kept values by name."""
+
+    record: Record
+    attributes: dict[str, Any]
 
 
 def load(file: BinaryIO, place: Place | DeviceLike = None, *, encoding: str = "utf-8") -> Any:
@@ -160,7 +175,19 @@ def _member(archive: zipfile.ZipFile, name: str, size: int) -> bytes:
         raise TorchFileError(f"the archive holds {name} compressed, which torch.save does not do")
     if member.compress_size != member.file_size or not 0 <= member.header_offset <= size - member.file_size:
         raise TorchFileError(f"the archive ends before its file {name} does")
-    return archive.read(name)
+    return archive.read(name) if member.CRC else _unchecked(archive, member)
+
+
+def _unchecked(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+    """A file of an archive that was written without check sums."""
+    file: Any = archive.fp
+    file.seek(member.header_offset)
+    header = file.read(30)
+    file.seek(sum(struct.unpack("<HH", header[26:])), os.SEEK_CUR)
+    data: bytes = file.read(member.file_size)
+    if header[:4] != b"PK\3\4" or len(data) != member.file_size:
+        raise TorchFileError(f"the archive ends before its file {member.filename} does")
+    return data
 
 
 def _from_stream(file: BinaryIO, size: int, encoding: str) -> tuple[Any, Callable[[Storage], bytes]]:
@@ -210,26 +237,33 @@ def _unpickle(source: pickled.Source, encoding: str = "utf-8") -> tuple[Any, dic
     """One pickle, from where the file stands, and the storages that it names."""
     storages: dict[str, Storage] = {}
 
-    def persistent(pid: object) -> Storage:
+    def persistent(pid: object) -> Storage | Part:
         held = storage(pid)
-        known = storages.setdefault(held.key, held)
-        if known != held and (known.n_items or held.n_items):  # All without memory have one key.
-            raise TorchFileError(f"the file has two storages {documents.shown(held.key)}")
+        whole = held.storage if isinstance(held, Part) else held
+        known = storages.setdefault(whole.key, whole)
+        if known != whole and (known.n_items or whole.n_items):  # All without memory have one key.
+            raise TorchFileError(f"the file has two storages {documents.shown(whole.key)}")
         return held
 
     return pickled.read(source, NAMES, persistent, encoding), storages
 
 
-def storage(pid: object) -> Storage:
+def storage(pid: object) -> Storage | Part:
     """The storage that a pickle means by what it keeps outside itself."""
     parts: Any = pid if type(pid) is tuple and 5 <= len(pid) <= 6 else [None] * 5
     parts = [part.decode("ascii") if type(part) is bytes else part for part in parts]
     kind, stand_in, key, location, n_items, *view = parts
     fits = kind == "storage" and type(stand_in) is StandIn and type(key) is type(location) is str and is_size(n_items)
-    if not fits or any(entry is not None for entry in view):
+    if not fits:
         raise TorchFileError("the file has a storage of an unknown kind")
     adopted = key.partition("-")[0] if "-" in key else location  # See archive._key.
-    return Storage(key, stand_in.value, n_items, adopted)
+    whole = Storage(key, stand_in.value, n_items, adopted)
+    if not view or view[0] is None:
+        return whole
+    _, offset, count = view[0] if type(view[0]) is tuple and len(view[0]) == 3 else (None, -1, -1)
+    if not (is_size(offset) and is_size(count) and offset + count <= n_items) or whole.dtype is None:
+        raise TorchFileError("the file has a part of a storage that ends before it does")
+    return Part(whole, offset, count)
 
 
 class Builder:
@@ -264,6 +298,11 @@ class Builder:
                 raise TorchFileError(f"the file holds a {node[0]}, which is no tensor, container, number or string")
             case Record():
                 built = self.tensor(node)
+            case Part(storage=storage, offset=offset, n_items=n_items):
+                built = self.part(storage, offset, n_items)
+            case Attributed(record=record, attributes=attributes):
+                built = self.tensor(record)
+                built.__dict__.update({name: self.build(value) for name, value in attributes.items()})
             case dict():
                 built = type(node)()
                 for key, value in node.items():
@@ -319,6 +358,13 @@ class Builder:
                 untyped if storage.dtype is None else typed(wrap_storage=untyped, dtype=storage.dtype)
             )
         return self.storages[storage]
+
+    def part(self, storage: Storage, offset: int, n_items: int) -> Any:
+        """A storage that shows a range of another."""
+        assert storage.dtype is not None
+        width = storage.dtype.itemsize
+        untyped = self.storage(storage).untyped()[width * offset : width * (offset + n_items)]
+        return _storages().TypedStorage(wrap_storage=untyped, dtype=storage.dtype)
 
 
 def _storages() -> Any:
@@ -397,13 +443,23 @@ def _parameter(data: object, requires_grad: object, *rest: Any) -> Record:
     return data._replace(requires_grad=requires_grad is True and data.dtype.is_floating_point, is_parameter=True)
 
 
-def _of_type(function: object, kind: object, arguments: object, state: object) -> Record:
+def _parameter_with_state(data: object, requires_grad: object, hooks: object, state: object) -> Record | Attributed:
+    return _attributed(_parameter(data, requires_grad), state)
+
+
+def _of_type(function: object, kind: object, arguments: object, state: object) -> Record | Attributed:
     """torch._tensor._rebuild_from_type_v2: a tensor of a subclass, which is read as a tensor."""
-    known = type(function) is StandIn and function.call in (record, _parameter)
+    known = type(function) is StandIn and function.call in (record, meta_record, _parameter)
     if not known or type(arguments) is not tuple:
         raise TorchFileError("the file has a tensor of an unknown kind")
-    built: Record = function.call(*arguments)  # type: ignore[attr-defined]
-    return built
+    return _attributed(function.call(*arguments), state)  # type: ignore[attr-defined]
+
+
+def _attributed(record: Record, state: object) -> Record | Attributed:
+    """With the attributes that are none of a tensor's own."""
+    attributes = state if type(state) is dict else {}
+    free = {name: value for name, value in attributes.items() if type(name) is str and not hasattr(tensor.Tensor, name)}
+    return Attributed(record, free) if free else record
 
 
 def _of_wrapper(*facts: object) -> NoReturn:
@@ -484,7 +540,7 @@ def _names() -> dict[str, StandIn]:
         "torch._utils._rebuild_tensor_v3": record,
         "torch._utils._rebuild_meta_tensor_no_storage": meta_record,
         "torch._utils._rebuild_parameter": _parameter,
-        "torch._utils._rebuild_parameter_with_state": _parameter,
+        "torch._utils._rebuild_parameter_with_state": _parameter_with_state,
         "torch._utils._rebuild_sparse_tensor": sparse_record,
         "torch._utils._rebuild_wrapper_subclass": _of_wrapper,
         "torch.serialization._get_layout": layout_name,

@@ -12,7 +12,7 @@ from pywebgpu.tensor import complex_numbers, create, dispatch, output_rules, out
 from pywebgpu.tensor.apply import aten, called
 from pywebgpu.tensor.memory_format import all_of, in_memory
 from pywebgpu.tensor.methods import named_by_numpy
-from pywebgpu.tensor.tensor import Tensor
+from pywebgpu.tensor.tensor import Tensor, of_class
 
 _S = TypeVar("_S", bound=Tensor)
 
@@ -82,9 +82,7 @@ def as_subclass(self: Tensor, cls: type[_S]) -> _S:
     if not (isinstance(kind, type) and issubclass(kind, Tensor)):
         known = "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible."
         raise TypeError(f"{known} Make sure your class inherits from Tensor.")
-    view: Any = called(alias(self), "aten::alias")
-    view.__class__ = cls
-    return view  # type: ignore[no-any-return]
+    return of_class(called(alias(self), "aten::alias"), cls)  # type: ignore[no-any-return]
 
 
 def dim_order(self: Tensor) -> tuple[int, ...]:

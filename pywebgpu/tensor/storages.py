@@ -79,6 +79,7 @@ class UntypedStorage:
 
     def _array(self) -> NDArray[Any]:
         """The bytes in memory. Raises RuntimeError where they cannot be written to."""
+        self._require_memory()
         if not host_memory.can_share(self._whole._storage.device) or not self._is_native():
             raise RuntimeError(f"memory of {self.device} cannot be written to by bytes: write to a tensor")
         array: NDArray[Any] = host_memory.array_of(in_memory(self._whole)).view("uint8")
@@ -106,6 +107,7 @@ class UntypedStorage:
 
     def data_ptr(self) -> Any:
         """Where it begins: an address on device cpu, 0 where there is no memory, else a name that is no address."""
+        self._require_memory()
         begin = host_memory.address_of(self._whole._storage) if self.nbytes() else 0
         return begin + (self._part.start or 0) if begin else 0
 
@@ -121,6 +123,7 @@ class UntypedStorage:
 
     def resize_(self, size: int) -> Self:
         """Says how many bytes there are from now on. Tensors that show it keep what they have until `set_`."""
+        self._require_memory()
         _sizes[self._whole._storage] = int(size)
         return self
 
@@ -130,7 +133,14 @@ class UntypedStorage:
 
     # Elements
 
+    def _require_memory(self) -> None:
+        """Raises RuntimeError of a tensor whose class computes it: only device meta has storages without memory."""
+        device = self._whole._storage.device
+        if not device.has_values and device.name != "meta":
+            raise RuntimeError("Attempted to access the data pointer on an invalid python storage.")
+
     def _require_values(self) -> None:
+        self._require_memory()
         if not self._whole._storage.device.has_values:
             raise NotImplementedError(f"Not available for '{self.device.type}' device type")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from copy import deepcopy
 from functools import partial
 from importlib import import_module
 from types import FunctionType
@@ -321,10 +322,9 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
                 "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
                 "moment."
             )
-        copy = self._dressed(self._of(self._copied_storage(memo), self._path))
+        copy = self._dressed(self._of(self._copied_storage(memo), self._path), memo)
         copy._history = None  # Aliases that are copied together have the copy's history in common.
         copy._require_grad(self.requires_grad)
-        memo[id(self)] = copy
         if self.grad is not None:
             copy.grad = self.grad.__deepcopy__(memo)
         return copy
@@ -341,11 +341,16 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
     def __copy__(self) -> Tensor:
         return self._dressed(self.detach())._require_grad(self.requires_grad)
 
-    def _dressed(self, plain: Tensor) -> Tensor:
-        """A plain tensor as one of this tensor's class, with this one's attributes."""
-        if type(self) is not Tensor:
-            plain.__class__ = type(self)
-        plain.__dict__.update(self._attributes())
+    def _dressed(self, plain: Tensor, memo: dict[Any, Any] | None = None) -> Tensor:
+        """A plain tensor as one of this tensor's class, with this one's attributes, or with copies of them."""
+        plain = of_class(plain, type(self))
+        values = self._attributes(), self._in_slots()
+        if memo is not None:
+            memo[id(self)] = plain
+            values = deepcopy(values, memo) if any(values) else values
+        plain.__dict__.update(values[0])
+        for name, value in values[1].items():
+            setattr(plain, name, value)
         return plain
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[object, ...]:
@@ -361,6 +366,32 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
     def _attributes(self) -> dict[str, Any]:
         """What users keep at a tensor."""
         return {name: value for name, value in self.__dict__.items() if name != "_selected"}
+
+    def _in_slots(self) -> dict[str, Any]:
+        """The same in slots of a class of theirs."""
+        values = {}
+        for kind in type(self).__mro__[: type(self).__mro__.index(Tensor)]:
+            names = vars(kind).get("__slots__", ())
+            for name in (names,) if isinstance(names, str) else names:
+                if name not in ("__dict__", "__weakref__") and hasattr(self, name):
+                    values[name] = getattr(self, name)
+        return values
+
+
+def of_class(tensor: Tensor, kind: type[Any]) -> Any:
+    """A tensor that nobody else has, as one of a subclass of Tensor."""
+    if type(tensor) is kind:
+        return tensor
+    try:
+        tensor.__class__ = kind
+    except TypeError:  # The class has slots of its own.
+        plain, tensor = tensor, object.__new__(kind)
+        for name in TensorBase.__slots__:
+            slot: Any = vars(TensorBase)[name]
+            if name not in ("__dict__", "__weakref__") and hasattr(plain, name):
+                slot.__set__(tensor, slot.__get__(plain))
+        tensor.__dict__.update(plain.__dict__)
+    return tensor
 
 
 TensorBase._kind = Tensor

@@ -70,6 +70,14 @@ class safe_globals:
         torchfile.allowed.update(self.before)
 
 
+def _is_zipfile(f: BinaryIO) -> bool:
+    """Whether an archive begins where a file stands, which stays there."""
+    start = f.tell()
+    head = f.read(4)
+    f.seek(start)
+    return head == b"PK\3\4"
+
+
 def get_unsafe_globals_in_checkpoint(f: str | os.PathLike[str] | BinaryIO) -> list[str]:
     """What a file of torch.save names that load refuses while weights_only is True."""
     if isinstance(f, str | os.PathLike):
@@ -106,9 +114,9 @@ def default_restore_location(storage: object, location: str) -> str:
         raise RuntimeError(f"don't know how to restore data location of a storage (tagged with {location})") from error
 
 
-# Settings. A file's bytes are read as they are needed, little end first, and written with their check sums.
+# Settings. A file's bytes are read as they are needed, little end first.
 
-_settings: dict[str, int | bool | LoadEndianness | None] = {"mmap": MAP_PRIVATE, "crc32": True, "endianness": None}
+_settings: dict[str, int | LoadEndianness | None] = {"mmap": MAP_PRIVATE, "endianness": None}
 
 
 def get_default_mmap_options() -> int:
@@ -135,12 +143,12 @@ class set_default_mmap_options:
 
 def get_crc32_options() -> bool:
     """What set_crc32_options was given; True before."""
-    return bool(_settings["crc32"])
+    return archive.has_check_sums
 
 
 def set_crc32_options(compute_crc32: bool) -> None:
-    """Kept and given back: save writes check sums always, which every reader takes."""
-    _settings["crc32"] = compute_crc32
+    """Whether save writes check sums of its parts: without them damage is not noticed."""
+    archive.has_check_sums = compute_crc32
 
 
 def get_default_load_endianness() -> LoadEndianness | None:

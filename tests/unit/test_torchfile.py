@@ -3,6 +3,7 @@
 import argparse
 import collections
 import contextlib
+import copy
 import fractions
 import io
 import math
@@ -121,6 +122,88 @@ def test_tied_tensors_stay_tied() -> None:
     found = torchfile.load(written({"a": weight, "b": weight}), "cpu")
     found["a"].zero_()
     assert found["b"].tolist() == [0.0, 0.0]
+
+
+def test_ranges_of_storages_are_read_as_such() -> None:
+    """As files from before 2017 have them, of t.storage()[:1] and t.storage()[1:]."""
+    head = b"".join(pickle.dumps(part, 2) for part in (torchfile.LEGACY_MAGIC, 1001, {"little_endian": True}))
+    text = b"X\x01\x00\x00\x00"
+    one = b"(X\x07\x00\x00\x00storagectorch\nFloatStorage\n" + text + b"aX\x03\x00\x00\x00cpuK\x02" + text
+    one += b"%bK%cK\x01\x87tQ"
+    tree = b"\x80\x02" + one % (b"b", b"\0") + one % (b"c", b"\1") + b"\x86."
+    data = (2).to_bytes(8, "little") + np.array([3, 4], "float32").tobytes()
+    first, second = torchfile.load(io.BytesIO(head + tree + pickle.dumps(["a"], 2) + data), "cpu")
+    assert [*first, *second] == [3, 4]
+    assert first.data_ptr() + 4 == second.data_ptr()
+    with pytest.raises(torchfile.TorchFileError, match="a part of a storage"):
+        torchfile.load(io.BytesIO(head + tree.replace(b"cK\1K\1", b"cK\1K\2") + pickle.dumps(["a"], 2) + data), "cpu")
+
+
+@pytest.mark.parametrize("weights_only", [True, False])
+@pytest.mark.parametrize("kind", ["Tensor", "Parameter"])
+@pytest.mark.parametrize(("writer", "reader"), [(pywebgpu, torch), (torch, pywebgpu), (pywebgpu, pywebgpu)])
+def test_what_a_program_keeps_at_a_tensor_stays_there(writer: Any, reader: Any, kind: str, weights_only: bool) -> None:
+    value = writer.ones(2, device="cpu")
+    value = writer.nn.Parameter(value) if kind == "Parameter" else value
+    value.labels, value.part = ["a", {"b": 1.5}], writer.zeros(3, device="cpu")
+    file = io.BytesIO()
+    writer.save([value, value], file)
+    file.seek(0)
+    first, second = reader.load(file, map_location="cpu", weights_only=weights_only)
+    for read in (first, second):
+        assert read.labels == value.labels
+        assert read.part.tolist() == [0, 0, 0]
+        assert type(read).__name__ == kind
+
+
+class WithSlot(tensor.Tensor):
+    __slots__ = ("part",)
+
+
+def test_slots_of_a_program_s_class_are_copied_and_saved() -> None:
+    value = pywebgpu.ones(2, device="cpu").as_subclass(WithSlot)
+    value.part, value.name = pywebgpu.zeros(3, device="cpu"), ["a"]
+    file = io.BytesIO()
+    pywebgpu.save(value, file)
+    file.seek(0)
+    deep = copy.deepcopy(value)
+    for other in (pywebgpu.load(file, weights_only=False), copy.copy(value), deep):
+        assert type(other) is WithSlot
+        assert (other.part.tolist(), other.name, other.tolist()) == ([0, 0, 0], ["a"], [1, 1])
+    assert deep.name is not value.name
+
+
+@pytest.mark.parametrize(("writer", "reader"), [(pywebgpu, torch), (torch, pywebgpu), (pywebgpu, pywebgpu)])
+def test_archives_without_check_sums_are_read(writer: Any, reader: Any) -> None:
+    file = io.BytesIO()
+    writer.serialization.set_crc32_options(False)
+    try:
+        writer.save({"a": writer.ones(3, device="cpu")}, file)
+    finally:
+        writer.serialization.set_crc32_options(True)
+    assert {member.CRC for member in zipfile.ZipFile(file).infolist()} == {0}
+    file.seek(0)
+    assert reader.load(file)["a"].tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("name", "argument", "answer"),
+    [
+        ("TORCH_FORCE_WEIGHTS_ONLY_LOAD", False, torchfile.TorchFileError),
+        ("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", True, torchfile.TorchFileError),
+        ("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", None, UserWarning),
+    ],
+)
+def test_the_environment_says_what_is_safe(
+    name: str, argument: bool | None, answer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, "1")
+    file = io.BytesIO()
+    pywebgpu.save(fractions.Fraction(1, 2), file)
+    file.seek(0)
+    expects = pytest.warns(answer, match="forcing") if argument is None else pytest.raises(answer, match="Weights only")
+    with expects:
+        assert pywebgpu.load(file, weights_only=argument) == 0.5
 
 
 def test_load_tells_the_formats_apart(tmp_path: Path) -> None:

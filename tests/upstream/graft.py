@@ -72,6 +72,8 @@ def install(folder: Path, library: str) -> None:
     for name in [name for name in sys.modules if name.startswith(HELPERS)]:
         del sys.modules[name]
     sys.meta_path.insert(0, Finder(folder, names))
+    if library != "torch":
+        vars(sys.modules["torch"])["__file__"] = str(folder / "torch" / "__init__.py")  # Beside which tests open files.
     for name in names[1:]:
         importlib.import_module(name)  # PyTorch's torch.testing has them from the start.
     if library != "torch":
