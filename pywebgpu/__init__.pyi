@@ -304,6 +304,7 @@ from pywebgpu.tensor.storages import HalfStorage as HalfStorage
 from pywebgpu.tensor.storages import IntStorage as IntStorage
 from pywebgpu.tensor.storages import LongStorage as LongStorage
 from pywebgpu.tensor.storages import ShortStorage as ShortStorage
+from pywebgpu.tensor.storages import Storage as Storage
 from pywebgpu.tensor.storages import TypedStorage as TypedStorage
 from pywebgpu.tensor.storages import UntypedStorage as UntypedStorage
 from pywebgpu.tensor.tensor import Tensor as Tensor

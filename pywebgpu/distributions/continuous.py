@@ -177,8 +177,8 @@ class Beta(ExponentialFamily):
 
     def rsample(self, sample_shape: Sizes = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
-        first, other = (sampling.log_gamma(value.expand(shape)) for value in (self.concentration1, self.concentration0))
-        return clamp_probs(torch.sigmoid(first - other))
+        both = [value.expand(shape) for value in (self.concentration1, self.concentration0)]
+        return clamp_probs(sampling.dirichlet(torch.stack(both, -1))[..., 0])
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)

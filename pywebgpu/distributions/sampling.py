@@ -5,14 +5,15 @@ Rejection takes a fixed number of rounds, each accepted with more than 0.8: in 1
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
-from math import pi
+from math import cos, pi
 from typing import TYPE_CHECKING, Any
 
 from pywebgpu.composites import bounds
 from pywebgpu.errors import REFUSALS
 from pywebgpu.ir.graph import thread_state
-from pywebgpu.tensor import samples
+from pywebgpu.tensor import random_inplace, samples
 from pywebgpu.tensor.apply import apply
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 torch: Any = import_module("pywebgpu")
 ROUNDS = 16
+NODES = 16  # of integrals
 SMALL = 12.0  # a Poisson rate up to which probabilities are added up
 COUNTS = 64  # counts that are added up then
 
@@ -49,9 +51,9 @@ def log_gamma(concentration: Tensor, generator: object = None) -> Tensor:
 
 
 def dirichlet(concentration: Tensor, generator: object = None) -> Tensor:
-    """Probabilities along the last axis: the shares of gamma numbers in their sum."""
-    drawn = log_gamma(concentration, generator)
-    return drawn.softmax(-1).clamp_min(torch.finfo(drawn.dtype).tiny)
+    """Probabilities along the last axis: the shares of gamma numbers in their sum. With PyTorch's gradient."""
+    _check_same(concentration)
+    return _shares().apply(concentration, generator)
 
 
 _standard_gamma, _sample_dirichlet = standard_gamma, dirichlet  # their names in torch
@@ -92,6 +94,84 @@ def _gamma() -> type[Any]:
 _function: Any = None
 
 
+def _shares() -> type[Any]:
+    global _dirichlet
+    if _dirichlet is None:
+
+        class Dirichlet(torch.autograd.Function):  # type: ignore[misc]
+            @staticmethod
+            def forward(ctx: FunctionCtx, concentration: Tensor, generator: object) -> Tensor:
+                drawn = log_gamma(concentration, generator)
+                shares = drawn.softmax(-1).clamp_min(torch.finfo(drawn.dtype).tiny)
+                ctx.save_for_backward(shares, concentration)
+                return shares
+
+            @staticmethod
+            def backward(ctx: FunctionCtx, grad: Tensor) -> tuple[Tensor, None]:
+                shares, concentration = ctx.saved_tensors
+                return dirichlet_gradient(shares, concentration, grad), None
+
+        _dirichlet = Dirichlet
+    return _dirichlet
+
+
+_dirichlet: Any = None
+
+
+def dirichlet_gradient(x: Tensor, concentration: Tensor, grad_output: Tensor) -> Tensor:
+    """The gradient by the concentration: each share moves as a beta number does, and takes from all others alike."""
+    others = concentration.sum(-1, True) - concentration
+    moved = beta_derivative(x, concentration, others) / (1 - x)
+    return moved * (grad_output - (x * grad_output).sum(-1, True))
+
+
+_Dirichlet_backward = dirichlet_gradient  # its name in torch
+
+
+def beta_derivative(x: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    """dx/da where the distribution function of beta numbers stays: minus its derivative to a, over the density.
+
+    Both are integrals over the logarithm of what is integrated over: of t below x where x is less than the mean, else
+    of 1 - t above x, for which all of it is 0 together; what lies beyond e^-20 is left out.
+    """
+    total = a + b
+    is_below = x * total < a
+    start, one, other = torch.where(is_below, x, 1 - x), torch.where(is_below, a, b), torch.where(is_below, b, a)
+    end = 20 / one + torch.sqrt(40 * other / (one * total))
+    nodes, weights = _nodes(x)
+    v, weight = nodes**2 * end, 2 * nodes * weights * end  # denser near 0, where the integrand is large
+    near = start * torch.exp(-v)
+    far = torch.log1p(-near)
+    density = torch.exp((other - 1) * (far - torch.log1p(-start)) - one * v)
+    log_t = torch.where(is_below, start.log() - v, far)
+    inner = density * (log_t - torch.digamma(a) + torch.digamma(total)) * weight
+    return torch.where(is_below, -start, start) * inner.sum(0)
+
+
+def _nodes(like: Tensor) -> tuple[Tensor, Tensor]:
+    """Where an integral from 0 to 1 looks at what is integrated, and the weights there: before all axes of a tensor."""
+    shape = (NODES, *(1,) * like.dim())
+    both = (torch.tensor(part, dtype=like.dtype, device=like.device).reshape(shape) for part in _legendre(NODES))
+    return next(both), next(both)
+
+
+@cache
+def _legendre(n: int) -> tuple[list[float], list[float]]:
+    """Gauss's nodes and weights: the zeros of Legendre's polynomial, by Newton's steps."""
+    nodes, weights = [], []
+    for index in range(n):
+        x = cos(pi * (index + 0.75) / (n + 0.5))
+        for _ in range(8):
+            before, value = 1.0, x
+            for order in range(2, n + 1):
+                before, value = value, ((2 * order - 1) * x * value - (order - 1) * before) / order
+            slope = n * (x * value - before) / (x * x - 1)
+            x -= value / slope
+        nodes.append((1 - x) / 2)
+        weights.append(1 / ((1 - x * x) * slope * slope))
+    return nodes, weights
+
+
 def gamma_derivative(a: Tensor, z: Tensor) -> Tensor:
     """dz/da where the distribution function stays."""
     return z * log_gamma_derivative(a, z.log())
@@ -102,15 +182,14 @@ def log_gamma_derivative(a: Tensor, log_z: Tensor) -> Tensor:
 
     Both are integrals of t = z e^v over v: below z where z < a, else above; what lies beyond e^-20 is left out.
     """
-    q, n, z = 20 / a, 64, log_z.exp()
+    q, z = 20 / a, log_z.exp()
     below = q / 3 + torch.sqrt(q * q / 9 + 2 * q)
     above = torch.minimum(torch.sqrt(40 / z), 2 + torch.log1p(40 / z))
     is_below = z < a
     end = torch.where(is_below, below, above)
     sign = torch.where(is_below, -torch.ones_like(z), torch.ones_like(z))
-    nodes = (torch.arange(n, dtype=a.dtype, device=a.device) + 0.5) / n
-    v = nodes.reshape((n, *(1,) * a.dim())) ** 2 * end  # denser near 0, where the integrand is large
-    weight = 2 * nodes.reshape((n, *(1,) * a.dim())) * end / n
+    nodes, weights = _nodes(a)
+    v, weight = nodes**2 * end, 2 * nodes * weights * end  # denser near 0, where the integrand is large
     density = torch.exp(sign * (a * v) - z * torch.expm1(sign * v))
     inner = density * (log_z + sign * v - torch.digamma(a)) * weight
     return sign * inner.sum(0)
@@ -121,7 +200,7 @@ def poisson(input: Tensor, generator: object = None) -> Tensor:
     _check_same(input)
     rates: Any = apply(bounds.not_negative, input, REFUSALS[4])
     few, many = _few(rates.clamp_max(SMALL), generator), _many(rates.clamp_min(SMALL), generator)
-    return torch.where(rates < SMALL, few, many)
+    return apply(random_inplace.constant, torch.where(rates < SMALL, few, many).detach(), input)
 
 
 def _few(rate: Tensor, generator: object) -> Tensor:

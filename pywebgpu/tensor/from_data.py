@@ -117,6 +117,10 @@ def _held(dtype: DType, device: Device) -> DType:
     return dtypes.float32 if dtype.part is None else dtypes.complex64
 
 
+OF_ARRAYS = (
+    "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to a "
+    "single numpy.ndarray with numpy.array() before converting to a tensor."
+)
 _told: list[str] = []  # the device for which it was said
 
 
@@ -152,6 +156,8 @@ def flatten(data: Any, flat: list[Any], kinds: set[Any], depth: int = 1, *, scal
     if isinstance(data, TensorBase) or is_array(data):
         kinds.add(dtypes.BY_NAME.get(str(data.dtype), float) if is_array(data) else data.dtype)
         shape = tuple(data.shape)
+        if depth > 1 and shape and is_array(data):
+            import_module("pywebgpu.tensor.host_memory").warn_once(OF_ARRAYS)
         flat.extend(_elements(data.tolist(), len(shape)))  # type: ignore[union-attr]
         return shape
     if not is_sequence(data):
@@ -167,7 +173,7 @@ def flatten(data: Any, flat: list[Any], kinds: set[Any], depth: int = 1, *, scal
         shape = flatten(item, flat, kinds, depth + 1, scalars=scalars)
         if inner is not None and shape != inner:
             if not shape or not inner:
-                raise TypeError(f"expected one depth of nesting at dim {depth}, got a number among sequences")
+                raise TypeError(f"expected sequences alone at dim {depth}, got a number, which is not a sequence")
             raise ValueError(f"expected sequence of length {inner[0]} at dim {depth} (got {shape[0]})")
         inner = shape
     return (len(data), *(inner or ()))

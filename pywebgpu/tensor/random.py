@@ -199,4 +199,5 @@ def normal(
     if isinstance(scale, Node):
         scale = bounds.not_negative(scale, REFUSALS[5])
     drawn = random.scaled(random.normal(sources.draw(generator, factory.device), shape, factory.dtype), scale, start)
+    drawn = random_inplace.constant(drawn, *(part._node for part in tensors))
     return outputs.finished("normal", factory.tensor(drawn), out, *tensors)

@@ -12,6 +12,7 @@ from pywebgpu.composites import arithmetic, bounds, random
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import DTypeError, ShapeError
 from pywebgpu.ir.graph import Node, thread_state
+from pywebgpu.ops import pointwise
 from pywebgpu.tensor import generator as sources
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.generator import Source
@@ -119,7 +120,7 @@ class RandomMethods(ReshapingMethods):
             check_same(self)
         chance = bounds.probabilities(self._node) if p is None else p
         node = random.bernoulli(sources.draw(generator, self._storage.device), tuple(self.shape), chance, self.dtype)
-        return self._new(node, self._storage.device)
+        return self._new(node if p is not None else constant(node, self._node), self._storage.device)
 
     def multinomial(self, num_samples: int, replacement: bool = False, *, generator: Draws = None) -> Tensor:
         """Numbers of categories for each row, as likely as the row's weights say."""
@@ -128,6 +129,16 @@ class RandomMethods(ReshapingMethods):
             sources.draw(generator, self._storage.device), self._node, int(num_samples), replacement=bool(replacement)
         )
         return self._new(node, self._storage.device)
+
+
+def constant(drawn: Node, *parameters: Node) -> Node:
+    """Draws that require a gradient where one of their parameters does, which is 0."""
+    for parameter in parameters:
+        if parameter.requires and thread_state.grad:
+            drawn = pointwise.overwrite(
+                drawn, arithmetic.broadcast_to(arithmetic.cast(parameter, drawn.spec.dtype), drawn.spec.shape)
+            )
+    return drawn
 
 
 def check_same(*numbers: object) -> None:

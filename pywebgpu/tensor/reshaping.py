@@ -227,6 +227,8 @@ class ReshapingMethods(ConversionMethods):
         if prod([max(n, 1) for n in shape]) >= 1 << 63:
             raise RuntimeError("Stride calculation overflowed")
         if start + count > prod(storage_shape):
+            if self._storage.is_shared:
+                raise RuntimeError("Trying to resize storage that is not resizable: an array shows it")
             rest = self.new_empty(start + count - prod(storage_shape))
             self.data = cat([in_memory(all_of(self)), rest])
         flat = in_memory(all_of(self))

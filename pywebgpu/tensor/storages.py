@@ -24,12 +24,12 @@ from pywebgpu.tensor.tensor import Tensor
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from pywebgpu.runtime.storage import Storage
+    from pywebgpu.runtime import storage as memory
     from pywebgpu.tensor.base import TensorBase
     from pywebgpu.tensor.factory_options import DeviceLike
 
 _known: WeakValueDictionary[int, UntypedStorage] = WeakValueDictionary()  # by the id of the memory
-_sizes: WeakKeyDictionary[Storage, int] = WeakKeyDictionary()  # what resize_ said
+_sizes: WeakKeyDictionary[memory.Storage, int] = WeakKeyDictionary()  # what resize_ said
 
 
 class UntypedStorage:
@@ -504,6 +504,7 @@ LEGACY = {
 } | {
     dtype: LegacyStorage(f"{dtype.title}Storage", dtype) for dtype in dtypes.ALL if dtype.family == "float8"
 }  # fmt: skip
+Storage = LEGACY[dtypes.float32]
 LEGACY_NAMES = {kind.name: dtype for dtype, kind in LEGACY.items()}
 FloatStorage, DoubleStorage, HalfStorage, BFloat16Storage, LongStorage, IntStorage, ShortStorage, CharStorage = (
     LEGACY[dtype]

@@ -25,7 +25,7 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
             "parse_schema parse_type_comment prepare_multiprocessing_environment "
             "profiler_allow_cudagraph_cupti_lazy_reinit_cuda12 unify_type_list",
         ),
-        ("memory is that of torch.UntypedStorage", "Storage StorageBase"),
+        ("memory is that of torch.UntypedStorage", "StorageBase"),
         (
             "models are not quantised here",
             "QInt32Storage QInt8Storage QUInt2x4Storage QUInt4x2Storage QUInt8Storage choose_qparams_optimized "
@@ -289,6 +289,7 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
 # What is here in a file of its own, since few programs use it: the module of PyTorch's, the file, its names.
 ELSEWHERE = (
     ("_C._functions", "tensor.grad_fn", "AccumulateGrad"),
+    ("distributions.dirichlet", "distributions.sampling", "_Dirichlet_backward"),
     ("_C._functions", "autograd.undefined", "DelayedError UndefinedGrad"),
     ("compiler", "torch_api.stances", "set_stance"),
     ("autograd", "torch_api.stances", "is_multithreading_enabled set_multithreading_enabled"),

@@ -55,7 +55,7 @@ _HOMES = {
     "pywebgpu.tensor.sources": "asarray frombuffer",
     "pywebgpu.tensor.storages": """
         BFloat16Storage BoolStorage ByteStorage CharStorage ComplexDoubleStorage ComplexFloatStorage DoubleStorage
-        FloatStorage HalfStorage IntStorage LongStorage ShortStorage TypedStorage UntypedStorage
+        FloatStorage HalfStorage IntStorage LongStorage ShortStorage Storage TypedStorage UntypedStorage
     """,
     "pywebgpu.tensor.bits": "frexp hash_tensor nextafter",
     "pywebgpu.tensor.complex_numbers": "complex imag polar real view_as_complex view_as_real",

@@ -376,3 +376,27 @@ def test_a_class_that_says_nothing_of_its_values_warns() -> None:
         nothing = ours.Distribution(validate_args=True)
     with pytest.warns(UserWarning, match="support"):
         nothing._validate_sample(pywebgpu.zeros(2))
+
+
+@pytest.mark.parametrize("make", ["bernoulli", "poisson", "normal"])
+def test_draws_have_gradients_of_zero(make: str) -> None:
+    chance = pywebgpu.full((3,), 0.5, requires_grad=True)
+    drawn = pywebgpu.normal(chance, 1.0) if make == "normal" else getattr(pywebgpu, make)(chance)
+    assert drawn.requires_grad
+    assert pywebgpu.autograd.grad(drawn.sum(), chance)[0].tolist() == [0, 0, 0]
+    with pywebgpu.autograd.forward_ad.dual_level():
+        dual = pywebgpu.autograd.forward_ad.make_dual(chance.detach(), pywebgpu.ones(3))
+        drawn = pywebgpu.normal(dual, 1.0) if make == "normal" else getattr(pywebgpu, make)(dual)
+        assert pywebgpu.autograd.forward_ad.unpack_dual(drawn).tangent.tolist() == [0, 0, 0]
+
+
+def test_shares_have_the_gradient_of_torchs() -> None:
+    """torch's is approximated to some thousandths."""
+    torch.manual_seed(0)
+    concentration = torch.distributions.Gamma(1.0, 0.3).sample((500, 3)).double() + 0.05
+    x = torch.distributions.Dirichlet(concentration).sample().clamp(1e-12, 1 - 1e-9)
+    slopes = torch.randn_like(x)
+    wanted = torch.distributions.dirichlet._Dirichlet_backward(x, concentration, slopes)
+    parts = [pywebgpu.tensor(part.numpy(), device="cpu") for part in (x, concentration, slopes)]
+    gradient = pywebgpu.distributions.sampling.dirichlet_gradient(*parts)
+    torch.testing.assert_close(torch.from_numpy(gradient.numpy()), wanted, rtol=5e-3, atol=1e-3)

@@ -162,8 +162,17 @@ class OneCycleLR(schedule.LRScheduler):
         return rates
 
     def _between(self, start: Rate, end: Rate, part: float) -> Rate:
-        if self._anneal_func_type == "linear":
-            return (end - start) * part + start
+        kinds = {"linear": self._annealing_linear, "cos": self._annealing_cos}
+        known = getattr(self, "_anneal_func_type", None)
+        anneal: Any = getattr(self, "anneal_func", None) if known is None else kinds[known]  # As older states have it.
+        return anneal(start, end, part)  # type: ignore[no-any-return]
+
+    @staticmethod
+    def _annealing_linear(start: Rate, end: Rate, part: float) -> Rate:
+        return (end - start) * part + start
+
+    @staticmethod
+    def _annealing_cos(start: Rate, end: Rate, part: float) -> Rate:
         return end + (start - end) / 2.0 * (math.cos(math.pi * part) + 1)
 
 
@@ -243,8 +252,8 @@ class ReduceLROnPlateau(schedule.LRScheduler):
         if len(groups) != len(self.min_lrs):
             if self.default_min_lr is None:
                 raise RuntimeError(
-                    f"the optimizer has {len(groups)} param groups, but min_lrs has {len(self.min_lrs)} values: "
-                    "give min_lrs one for each group that was added"
+                    f"The number of param groups in the `optimizer` ({len(groups)}) differs from the number of min_lrs "
+                    f"({len(self.min_lrs)}): give min_lrs one for each group that was added"
                 )
             self.min_lrs = [self.default_min_lr] * len(groups)
         for group, low in zip(groups, self.min_lrs, strict=True):

@@ -65,6 +65,10 @@ class CyclicLR(schedule.LRScheduler):
         super().__init__(optimizer, last_epoch)
         self.base_lrs = lows
 
+    @property
+    def _scale_fn_ref(self) -> Callable[[float, float], float]:
+        return SCALES[self.mode]
+
     def scale_fn(self, x: float) -> float:
         """The height of a cycle, or at a step."""
         return self._scale_fn_custom(x) if self._scale_fn_custom else SCALES[self.mode](self.gamma, x)

@@ -29,7 +29,13 @@ EPOCH_DEPRECATION_WARNING = (
 )
 ORDER_WARNING = (
     "Detected call of `lr_scheduler.step()` before `optimizer.step()`. Call `optimizer.step()` first: in this order "
-    "the first value of the learning rate schedule is skipped."
+    "the first value of the learning rate schedule is skipped. See more details at "
+    "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
+)
+OVERRIDDEN_WARNING = (
+    "Seems like `optimizer.step()` has been overridden after learning rate scheduler initialization. Please, make sure "
+    "to call `optimizer.step()` before `lr_scheduler.step()`. See more details at "
+    "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
 )
 
 
@@ -55,6 +61,9 @@ class LRScheduler:
                     f"param 'initial_lr' is not specified in param_groups[{i}] when resuming scheduler with "
                     "last_epoch >= 0: load the optimizer's state first"
                 )
+        own = vars(optimizer).get("step")
+        if own is not None:  # Overridden before this schedule, which warns of what comes later.
+            getattr(own, "__func__", own)._wrapped_by_lr_sched = True
         self.base_lrs = values(optimizer, "initial_lr")
         self.last_epoch = last_epoch
         self._initial_step()
@@ -87,8 +96,11 @@ class LRScheduler:
 
     def step(self, epoch: int | None = None) -> None:
         """Goes to the next step, or to step `epoch`, and sets the rates."""
-        if self._step_count == 1 and not self.optimizer._opt_called:
-            warnings.warn(ORDER_WARNING, UserWarning, stacklevel=2)
+        if self._step_count == 1:
+            if not getattr(self.optimizer.step, "_wrapped_by_lr_sched", "step" not in vars(self.optimizer)):
+                warnings.warn(OVERRIDDEN_WARNING, UserWarning, stacklevel=2)
+            elif not self.optimizer._opt_called:
+                warnings.warn(ORDER_WARNING, UserWarning, stacklevel=2)
         if epoch is not None:
             warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
         self._step_count += 1
