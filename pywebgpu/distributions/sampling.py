@@ -136,13 +136,13 @@ def beta_derivative(x: Tensor, a: Tensor, b: Tensor) -> Tensor:
     """
     total = a + b
     is_below = x * total < a
-    start, one, other = torch.where(is_below, x, 1 - x), torch.where(is_below, a, b), torch.where(is_below, b, a)
-    end = 20 / one + torch.sqrt(40 * other / (one * total))
+    start, nearer, other = torch.where(is_below, x, 1 - x), torch.where(is_below, a, b), torch.where(is_below, b, a)
+    end = 20 / nearer + torch.sqrt(40 * other / (nearer * total))
     nodes, weights = _nodes(x)
     v, weight = nodes**2 * end, 2 * nodes * weights * end  # denser near 0, where the integrand is large
     near = start * torch.exp(-v)
     far = torch.log1p(-near)
-    density = torch.exp((other - 1) * (far - torch.log1p(-start)) - one * v)
+    density = torch.exp((other - 1) * (far - torch.log1p(-start)) - nearer * v)
     log_t = torch.where(is_below, start.log() - v, far)
     inner = density * (log_t - torch.digamma(a) + torch.digamma(total)) * weight
     return torch.where(is_below, -start, start) * inner.sum(0)

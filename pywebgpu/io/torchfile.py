@@ -239,10 +239,10 @@ def _unpickle(source: pickled.Source, encoding: str = "utf-8") -> tuple[Any, dic
 
     def persistent(pid: object) -> Storage | Part:
         held = storage(pid)
-        whole = held.storage if isinstance(held, Part) else held
-        known = storages.setdefault(whole.key, whole)
-        if known != whole and (known.n_items or whole.n_items):  # All without memory have one key.
-            raise TorchFileError(f"the file has two storages {documents.shown(whole.key)}")
+        memory = held.storage if isinstance(held, Part) else held
+        known = storages.setdefault(memory.key, memory)
+        if known != memory and (known.n_items or memory.n_items):  # All without memory have one key.
+            raise TorchFileError(f"the file has two storages {documents.shown(memory.key)}")
         return held
 
     return pickled.read(source, NAMES, persistent, encoding), storages
@@ -257,13 +257,13 @@ def storage(pid: object) -> Storage | Part:
     if not fits:
         raise TorchFileError("the file has a storage of an unknown kind")
     adopted = key.partition("-")[0] if "-" in key else location  # See archive._key.
-    whole = Storage(key, stand_in.value, n_items, adopted)
+    memory = Storage(key, stand_in.value, n_items, adopted)
     if not view or view[0] is None:
-        return whole
+        return memory
     _, offset, count = view[0] if type(view[0]) is tuple and len(view[0]) == 3 else (None, -1, -1)
-    if not (is_size(offset) and is_size(count) and offset + count <= n_items) or whole.dtype is None:
+    if not (is_size(offset) and is_size(count) and offset + count <= n_items) or memory.dtype is None:
         raise TorchFileError("the file has a part of a storage that ends before it does")
-    return Part(whole, offset, count)
+    return Part(memory, offset, count)
 
 
 class Builder:
