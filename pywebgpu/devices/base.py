@@ -39,6 +39,7 @@ class Device(Protocol):
     is_host: bool  # values are in the host's memory, as those of PyTorch's device cpu
     computes: bool  # it runs kernels; false of devices that only count or only know shapes
     has_values: bool  # what it computes can be read; false of device meta, which knows shapes and dtypes alone
+    has_storages: bool  # false of wrappers, which their classes compute
     holds_all: bool  # values of all dtypes, also of those that WGSL lacks
     has_clock: bool  # it can tell how long a step took
     lock: Any  # re-entrant; held in every call, and not while a read waits

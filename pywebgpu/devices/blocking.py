@@ -30,6 +30,7 @@ class Blocking:
     is_host = False
     computes = True
     has_values = True
+    has_storages = True
     holds_all = True
 
     async def download_async(self: Device, buffer: Buffer, spec: Spec) -> bytes:

@@ -116,6 +116,7 @@ class BridgedDevice:
     is_host = False
     computes = True
     has_values = True
+    has_storages = True
     holds_all = False
 
     def __init__(self, bridge: JsProxy, index: int = 0) -> None:

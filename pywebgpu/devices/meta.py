@@ -38,6 +38,7 @@ class MetaDevice(InProcess):
     target = Target(wgsl=False, limits=Limits(buffer_bytes=sys.maxsize))
     computes = False
     has_values = False
+    has_storages = True
     has_clock = False
 
     def __init__(self) -> None:

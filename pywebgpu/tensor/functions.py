@@ -11,7 +11,7 @@ from pywebgpu.composites import arithmetic, elementwise, joining
 from pywebgpu.dtypes import DType
 from pywebgpu.step_capture.free_number import NUMBERS
 from pywebgpu.support import shapes
-from pywebgpu.tensor import output_rules, outputs, pointwise, reduction
+from pywebgpu.tensor import create, output_rules, outputs, pointwise, reduction
 from pywebgpu.tensor.apply import apply
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.methods import ALIASES, OPERANDS, aliased, also_named
@@ -92,6 +92,11 @@ def _function(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
+OF_NUMBERS = frozenset(
+    ("add", "sub", "mul", "div", "subtract", "multiply", "divide", "true_divide", "floor_divide")
+)  # which take two numbers, too
+
+
 def _number_first(name: str, first: object, args: tuple[Any, ...], options: dict[str, Any]) -> object:
     """torch.pow(2, x): the operator of a number and a tensor."""
     if name in REFLECTED and args and isinstance(args[0], TensorBase) and isinstance(first, NUMBERS):
@@ -99,8 +104,10 @@ def _number_first(name: str, first: object, args: tuple[Any, ...], options: dict
             return apply(arithmetic.div, first, *args, **options)
         if not options:
             return getattr(args[0], REFLECTED[name])(first)
-    if name == "xlogy" and args and isinstance(args[0], TensorBase) and isinstance(first, NUMBERS):
-        return apply(elementwise.xlogy, first, *args)
+    if name in ("xlogy", "float_power") and args and isinstance(args[0], TensorBase) and isinstance(first, NUMBERS):
+        return apply(getattr(elementwise, name), first, *args)
+    if name in OF_NUMBERS and args and isinstance(first, NUMBERS) and isinstance(args[0], NUMBERS):
+        return getattr(create.tensor(first, device="cpu"), name)(*args, **options)
     raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(first).__name__}")
 
 

@@ -16,7 +16,7 @@ from pywebgpu.ir.graph import Spec, thread_state
 from pywebgpu.ir.observer import share
 from pywebgpu.runtime import fixed_memory
 from pywebgpu.support import shapes
-from pywebgpu.tensor import copies, from_data, layout
+from pywebgpu.tensor import copies, from_data, layout, memory_format
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.layout import strides_of
 from pywebgpu.tensor.tensor import Tensor
@@ -127,7 +127,8 @@ def viewed(tensor: Tensor, dtype: DType) -> Tensor | None:
         if tensor.is_contiguous() and tensor.dtype.itemsize == dtype.itemsize == 4:
             return None
         thread_state.observer.leave("it views memory as a dtype of another size, or with gaps")
-    return tensor_of(_array_as(tensor, dtype), tensor._storage.device)
+    shown = tensor_of(_array_as(tensor, dtype), tensor._storage.device)
+    return memory_format.same(shown, tensor) if dtype.itemsize == tensor.dtype.itemsize else shown
 
 
 def keep_alike(copy: TensorBase, tensor: TensorBase) -> None:
@@ -153,6 +154,10 @@ def _array_as(tensor: TensorBase, dtype: DType) -> NDArray[Any]:
     import numpy as np
 
     memory = fixed_memory.share(tensor._storage)
+    if any(op is layout.laid_out for op, _ in tensor._path):  # Its strides are not those of the memory.
+        array = array_of(tensor)
+        is_row = array.dtype.itemsize == dtype.itemsize or array.strides[-1] == array.dtype.itemsize
+        return (array if is_row else np.ascontiguousarray(array)).view(dtype.name)
     steps, start = strides_of(tensor)
     flat = memory.reshape(-1).view(tensor.dtype.name)[start:]
     n_bytes = [step * tensor.dtype.itemsize for step in steps]

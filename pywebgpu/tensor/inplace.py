@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
+from pywebgpu import dtypes
 from pywebgpu.composites import arithmetic
 from pywebgpu.ir.graph import Node, thread_state
 from pywebgpu.ops import pointwise
@@ -33,7 +34,8 @@ class InplaceMethods(ContractionMethods):
 
     add_, sub_, div_ = form(_of.add), form(_of.sub), form(_of.div)
     subtract_, divide_, true_divide_ = sub_, div_, form(_of.true_divide)
-    pow_, float_power_, heaviside_ = form(_of.pow), form(_of.float_power), form(_of.heaviside)
+    pow_, heaviside_ = form(_of.pow), form(_of.heaviside)
+    _float_power_ = form(_of.float_power)
     logit_, round_, nan_to_num_ = form(_of.logit), form(_of.round), form(_of.nan_to_num)
     clamp_ = clip_ = form(_of.clamp)
     clamp_min_, clamp_max_ = form(_of.clamp_min), form(_of.clamp_max)
@@ -44,6 +46,18 @@ class InplaceMethods(ContractionMethods):
     baddbmm_, addbmm_ = form(_of.baddbmm), form(_of.addbmm)
 
     # Values from elsewhere
+
+    def float_power_(self, exponent: Operand) -> Self:
+        """self to the power of the exponent. Raises RuntimeError where self is of another dtype than the result."""
+        power: Any = exponent._node if isinstance(exponent, TensorBase) else exponent
+        is_complex = type(power) is complex or arithmetic.result_type(self._node, power).part is not None
+        dtype = dtypes.complex128 if is_complex else dtypes.float64
+        if self.dtype is not dtype:
+            raise RuntimeError(
+                f"the base given to float_power_ has dtype {self.dtype.title} but the operation's result requires "
+                f"dtype {dtype.title}"
+            )
+        return self._float_power_(exponent)  # type: ignore[return-value]  # The tensor itself.
 
     def zero_(self) -> Self:
         """0 everywhere."""

@@ -115,7 +115,7 @@ def with_arrays(method: Callable[P, R]) -> Callable[P, R]:
             return method(self, other)  # type: ignore[call-arg]
         except NoOperandError:
             if not from_data.is_array(other):
-                raise
+                return NotImplemented
             array = self._new(from_data.from_array(other, None, self._storage.device), self._storage.device)
             return method(self, array)  # type: ignore[call-arg]
 

@@ -135,8 +135,7 @@ class UntypedStorage:
 
     def _require_memory(self) -> None:
         """Raises RuntimeError of a tensor whose class computes it: only device meta has storages without memory."""
-        device = self._whole._storage.device
-        if not device.has_values and device.name != "meta":
+        if not self._whole._storage.device.has_storages:
             raise RuntimeError("Attempted to access the data pointer on an invalid python storage.")
 
     def _require_values(self) -> None:
@@ -152,8 +151,9 @@ class UntypedStorage:
 
     _share_filename_cpu_ = _share_fd_cpu_
 
-    def _write_file(self, file: Any, is_real_file: bool, save_size: bool, element_size: int) -> None:
+    def _write_file(self, file: Any, is_real_file: bool = True, save_size: bool = True, element_size: int = 1) -> None:
         """Writes its bytes into a file, after how many elements there are, as eight bytes, if save_size."""
+        self._require_memory()
         if not self._whole._storage.device.has_values:
             raise NotImplementedError("Cannot copy out of meta tensor; no data!")
         count = (self.nbytes() // element_size).to_bytes(8, "little") if save_size else b""

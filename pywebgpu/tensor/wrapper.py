@@ -62,6 +62,8 @@ OVERLOADS = {  # which overload a call is where PyTorch has several: of a tensor
 class WrapperDevice(MetaDevice):
     """Where wrappers are which say that they are on another device."""
 
+    has_storages = False
+
     def __init__(self, name: str) -> None:
         super().__init__()
         self.name, self.is_host = name, name == "cpu"

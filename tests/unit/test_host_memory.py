@@ -377,6 +377,24 @@ def test_a_write_past_autograd_keeps_the_history_of_what_has_an_array(size: int,
     assert torch.autograd.grad(y.sum(), leaf)[0].unique().tolist() == [2.0]
 
 
+@pytest.mark.parametrize("dtype", ["int32", "int16", "uint8", "float64"])
+@pytest.mark.parametrize("name", ["computed", "whole", "part", "turned", "channels last"])
+def test_another_dtype_of_what_lies_otherwise_has_its_bits(name: str, dtype: str) -> None:
+    """As results of transposed operands lie, which say so by their strides."""
+    base = torch.arange(24.0, device="cpu").reshape(4, 6)
+    x = base.T if name == "whole" else base.reshape(1, 2, 3, 4).to(memory_format=torch.channels_last) + 1
+    x = x if name in ("whole", "channels last") else base.T * 1
+    x = x.T if name == "turned" else x[1:, 2:] if name == "part" else x
+    other = getattr(torch, dtype)
+    if other.itemsize != 4 and x.stride(-1) != 1:
+        with pytest.raises(RuntimeError, match="stride"):
+            x.view(other)
+        return
+    assert np.array_equal(x.view(other).numpy(), x.numpy().copy(order="C").view(dtype))
+    if other.itemsize == 4 and name != "part":
+        assert x.view(other).stride() == x.stride()
+
+
 def test_older_orders_of_arguments_are_warned_of_once() -> None:
     x = torch.ones(2)
     with pytest.warns(UserWarning, match="This overload of addcdiv is deprecated"):
