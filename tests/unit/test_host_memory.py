@@ -391,7 +391,7 @@ def test_another_dtype_of_what_lies_otherwise_has_its_bits(name: str, dtype: str
             x.view(other)
         return
     assert np.array_equal(x.view(other).numpy(), x.numpy().copy(order="C").view(dtype))
-    if other.itemsize == 4 and name != "part":
+    if other.itemsize == 4 and name not in ("part", "turned"):
         assert x.view(other).stride() == x.stride()
 
 
