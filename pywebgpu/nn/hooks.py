@@ -25,7 +25,16 @@ BOTH = "Cannot use both regular backward hooks and full backward hooks on a sing
 
 def all_of(module: Module, kind: str) -> list[Any]:
     """The hooks of one kind: those of every module, then the module's own."""
-    return [*owner.hooks_everywhere().get(kind, {}).values(), *module._hooks_of_kind(f"_{kind}")]
+    hooks = [*owner.hooks_everywhere().get(kind, {}).values(), *module._hooks_of_kind(f"_{kind}")]
+    return [_entry(hook, PLAIN[kind]) for hook in hooks] if kind in PLAIN else hooks
+
+
+# What is known of a hook that was registered alone, as most are: it takes no keywords, and does not run after errors.
+PLAIN = {"forward_pre_hooks": (False,), "forward_hooks": (False, False)}
+
+
+def _entry(hook: Any, marks: tuple[bool, ...]) -> tuple[Any, ...]:
+    return hook if type(hook) is tuple else (hook, *marks)
 
 
 def call(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
@@ -38,18 +47,27 @@ def call(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> objec
             args = watch.inputs(args)
         result = module._slow_forward(args, kwargs)
         for entry in all_of(module, "forward_hooks"):
-            ran.add(id(entry))
+            ran.add(id(entry[0]))
             changed = _after(entry, module, args, kwargs, result)
             result = result if changed is None else changed
         if watch is not None:
             result = watch.outputs(result)
     except Exception:
         for entry in all_of(module, "forward_hooks"):
-            if entry[2] and id(entry) not in ran:
-                _after(entry, module, args, kwargs, None)
+            if entry[2] and id(entry[0]) not in ran:
+                try:
+                    _after(entry, module, args, kwargs, None)
+                except Exception as error:
+                    warnings.warn(SILENCED.format(error), stacklevel=2)
         raise
     _older(module, args, result)
     return result
+
+
+SILENCED = (
+    "module forward hook with ``always_call=True`` raised an exception that was silenced as another error was raised "
+    "in forward: {}"
+)
 
 
 def _before(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -123,7 +141,7 @@ def marked(module: Any, name: str) -> OrderedDict[int, bool]:
     """The numbers of a module's hooks that have a mark."""
     kind, place = MARKS[name]
     hooks = module.__dict__.get(kind, {})
-    return OrderedDict((number, True) for number, entry in hooks.items() if entry[place])
+    return OrderedDict((number, True) for number, entry in hooks.items() if type(entry) is tuple and entry[place])
 
 
 # Gradients
@@ -262,14 +280,14 @@ def _everywhere(kind: str, entry: object) -> RemovableHandle:
 
 def register_module_forward_pre_hook(hook: Hook) -> RemovableHandle:
     """hook(module, args) before each call of any module; what it returns, if not None, replaces the arguments."""
-    return _everywhere("forward_pre_hooks", (hook, False))
+    return _everywhere("forward_pre_hooks", hook)
 
 
 def register_module_forward_hook(
     hook: Hook, *, with_kwargs: bool = False, always_call: bool = False
 ) -> RemovableHandle:
     """hook(module, args, output) after each call of any module; what it returns, if not None, replaces the output."""
-    return _everywhere("forward_hooks", (hook, with_kwargs, always_call))
+    return _everywhere("forward_hooks", (hook, with_kwargs, always_call) if with_kwargs or always_call else hook)
 
 
 def register_module_full_backward_pre_hook(hook: Hook) -> RemovableHandle:

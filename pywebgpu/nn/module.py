@@ -70,7 +70,7 @@ class Module(StateDict):
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
     ) -> RemovableHandle:
         """hook(module, args) before each call; what it returns, if not None, replaces the arguments."""
-        return _add(self._forward_pre_hooks, (hook, with_kwargs), prepend=prepend)
+        return _add(self._forward_pre_hooks, (hook, True) if with_kwargs else hook, prepend=prepend)
 
     def register_forward_hook(
         self,
@@ -81,7 +81,8 @@ class Module(StateDict):
         always_call: bool = False,
     ) -> RemovableHandle:
         """hook(module, args, output) after each call; what it returns, if not None, replaces the output."""
-        return _add(self._forward_hooks, (hook, with_kwargs, always_call), prepend=prepend)
+        is_plain = not with_kwargs and not always_call
+        return _add(self._forward_hooks, hook if is_plain else (hook, with_kwargs, always_call), prepend=prepend)
 
     def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """hook(module, grad_output) when the gradients of the outputs are known; it may return others."""
@@ -320,7 +321,7 @@ def __getattr__(name: str) -> object:
         hooks = hooks_everywhere().setdefault(kind, OrderedDict())
         if not name.endswith("_always_called"):
             return hooks
-        return OrderedDict((number, True) for number, entry in hooks.items() if entry[-1])
+        return OrderedDict((number, True) for number, entry in hooks.items() if type(entry) is tuple)
     kind = name.removeprefix("_global_").removesuffix("_registration_hooks")
     if kind in ("buffer", "module", "parameter"):
         return registering.setdefault(kind, {})

@@ -352,8 +352,18 @@ class SparseTensor(Tensor):
     def _written(self, result: Tensor) -> Self:
         """What a form in place came to that was called by Tensor, so computed of the dense tensor."""
         name = result._node.op.name
-        if self.layout is not closed_types.sparse_coo or self.is_coalesced():
+        if self.layout is not closed_types.sparse_coo:
             return super()._written(result)
+        if name not in (
+            *ZERO_STAYS.split(),
+            "where",
+            "copy",
+        ):  # nan_to_num ends in one, ceil of whole numbers in the other.
+            raise NotImplementedError(
+                f"a sparse tensor is not written in place by {name}: make a new one of its values"
+            )
+        if self.is_coalesced():
+            return self._take(sparse_mask(Tensor._new(result._node, self._values()._storage.device), self))
         if name in UNORDERED:
             return self._take(getattr(self, name)())
         raise RuntimeError(f"{name}_ requires coalesced input")
@@ -361,9 +371,9 @@ class SparseTensor(Tensor):
     def _assign(self, node: Node) -> Self:
         """A write in place, which is computed of the dense tensor: what is not at a coordinate has to stay 0.
 
-        Raises NotImplementedError for coordinates in any order.
+        Raises NotImplementedError for coordinates in any order, as PyTorch does.
         """
-        if self.layout is closed_types.sparse_coo and not self.is_coalesced():
+        if self.layout is closed_types.sparse_coo:
             raise NotImplementedError("a sparse tensor is not written in place so: make a new one of its values")
         dense = Tensor._new(node, self._values()._storage.device)
         result = sparse_mask(dense, self)

@@ -2,6 +2,7 @@
 
 import collections
 import importlib
+import warnings
 
 from tests.cases.programs import program
 from tests.cases.programs_of_values import attempts
@@ -595,3 +596,34 @@ def cells_and_grids_that_are_refused(torch, x, say):
         lambda: F.affine_grid(x(1, 2, 3), (1, 1, 2), align_corners=False),
         lambda: F.affine_grid(x(1, 3, 4), (1, 1, 2, 2), align_corners=False),
     )
+
+
+@program
+def hooks_that_always_run_may_fail(torch, x, say):
+    class Failing(torch.nn.Module):
+        def forward(self, value):
+            raise RuntimeError("in forward")
+
+    def fail(module, args, result):
+        raise RuntimeError("in the hook")
+
+    module = Failing()
+    module.register_forward_hook(fail, always_call=True)
+    module.register_forward_hook(lambda *args: say("it runs"), always_call=True)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        attempts(say, lambda: module(x(2)))
+    say([str(warning.message) for warning in caught])
+
+
+@program
+def biases_are_not_added_to_given_keys(torch, x, say):
+    layer, q = torch.nn.MultiheadAttention(4, 2, add_bias_kv=True), x(3, 1, 4)
+    weights = (layer.in_proj_weight, layer.in_proj_bias, layer.bias_k, layer.bias_v, False, 0.0)
+    for name in ("static_k", "static_v"):
+        try:
+            torch.nn.functional.multi_head_attention_forward(
+                q, q, q, 4, 2, *weights, layer.out_proj.weight, layer.out_proj.bias, **{name: x(2, 3, 2)}
+            )
+        except AssertionError as error:
+            say(str(error))

@@ -298,6 +298,9 @@ def multi_head_attention_forward(
     is_causal: bool = False,
 ) -> tuple[_T, _T | None]:
     """What nn.MultiheadAttention computes, with its parameters as arguments."""
+    for static, name in ((static_k, "key"), (static_v, "value")):
+        if bias_k is not None and bias_v is not None and static is not None:
+            raise AssertionError(f"bias cannot be added to static {name}.")
     layer = _importlib.import_module("pywebgpu.nn.attention").MultiheadAttention(
         embed_dim_to_check, num_heads, dropout_p, out_proj_bias is not None, bias_k is not None, add_zero_attn,
         key.shape[-1] if use_separate_proj_weight else None, value.shape[-1] if use_separate_proj_weight else None,

@@ -52,7 +52,7 @@ class BasePruningMethod(Computed):
             )
         scores = original if importance_scores is None else importance_scores
         hooks = module._forward_pre_hooks
-        for key in [key for key, (hook, _) in hooks.items() if hook is before]:
+        for key in [key for key, hook in hooks.items() if hook is before]:
             del hooks[key]
         if isinstance(before, BasePruningMethod):
             container = before if isinstance(before, PruningContainer) else PruningContainer(before)
@@ -89,7 +89,7 @@ class BasePruningMethod(Computed):
             weight = self.apply_mask(module)
         original: Any = module._parameters.pop(f"{name}_orig")
         hooks = module._forward_pre_hooks
-        for key in [key for key, (hook, _) in hooks.items() if hook is own[name]]:
+        for key in [key for key, hook in hooks.items() if hook is own[name]]:
             del hooks[key]
         del own[name], module._buffers[f"{name}_mask"]
         original.data = weight.detach()

@@ -163,7 +163,7 @@ def _removed(module: Module, name: str, kind: type[Any], parts: tuple[str, ...])
     del module._computed_tensors[name]
     for part in parts:
         delattr(module, f"{name}_{part}")
-    for key, (hook, _) in list(module._forward_pre_hooks.items()):
+    for key, hook in list(module._forward_pre_hooks.items()):
         if hook is norm:
             del module._forward_pre_hooks[key]
     module.register_parameter(name, Parameter(weight.detach()))
