@@ -126,7 +126,7 @@ def suballocate(
             inputs = tuple([new[id(source)] for source in node.inputs])
             if node.op is packing.pack:
                 fresh = _packed(node, inputs, taken, new, placed, selection)
-            elif node.op in scattering.OVERWRITING:
+            elif node.op.name in scattering.OVERWRITING:
                 fresh = bases.overwriting(node, inputs)
             elif node.op is packing.part:
                 fresh = Node(node.op, inputs, node.attrs, node.spec)

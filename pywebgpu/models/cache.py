@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pywebgpu import dtypes
-from pywebgpu.tensor import create, functions
+from pywebgpu.composites import row_writes
+from pywebgpu.tensor import create
+from pywebgpu.tensor.apply import apply
 from pywebgpu.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -35,13 +37,8 @@ class Cache:
 
     def write(self, layer: int, positions: Tensor, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """All keys and values of a layer, with those of the tokens at the positions, which follow each other."""
-        offsets = create.arange(self.length, device=keys.device) - positions[0]
-        length = positions.shape[0]
-        is_new = ((offsets >= 0) & (offsets < length)).unsqueeze(1)
-        source = offsets.clamp(0, length - 1)
         for stored, new in ((self.keys[layer], keys), (self.values[layer], values)):
-            spread = new if length == 1 else new.index_select(2, source)
-            stored.copy_(functions.where(is_new, spread, stored))
+            stored.copy_(apply(row_writes.write, stored, new, positions[0], axis=2))
         return self.keys[layer], self.values[layer]
 
     def rewind(self, length: int = 0) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import NoReturn
 
 from pywebgpu.errors import CompileError
-from pywebgpu.ir.graph import WHICH, Fused, Node, Op, Spec, Structural
+from pywebgpu.ir.graph import WHICH, Fused, Node, Spec, Structural
 
 BLOCK = 8  # sorted updates that one workgroup adds
 FEW = 1024  # updates, at most, of which one workgroup each looks for those of its row
@@ -46,9 +46,9 @@ scatter_few: Structural = Structural(
     vjp=(None, None, None),
 )
 
-OVERWRITING: frozenset[Op] = frozenset({scatter_blocks, scatter_carried, scatter_few})
+OVERWRITING = frozenset({"scatter_blocks", "scatter_carried", "scatter_few", "write_rows"})  # names of ops
 
 
 def overwrites(node: Node) -> bool:
     """Whether a value is made by writing some elements of the first input, in that one's buffer."""
-    return node.buffer is None and node.op in OVERWRITING and not node.attrs.get(WHICH)
+    return node.buffer is None and node.op.name in OVERWRITING and not node.attrs.get(WHICH)

@@ -12,6 +12,7 @@ import pywebgpu as torch
 from pywebgpu import composites, devices
 from pywebgpu.compiler import kernel_table
 from pywebgpu.compiler.passes import split_scans
+from pywebgpu.composites import row_writes
 from pywebgpu.io import block_formats
 from pywebgpu.ir.graph import Fused, Structural
 from pywebgpu.kernels import launch, templates
@@ -24,6 +25,7 @@ from pywebgpu.models import quantized
 from pywebgpu.nn import functional
 from pywebgpu.ops import indexing, scattering
 from pywebgpu.runtime import program_cache, state
+from pywebgpu.tensor.apply import apply
 from tests.unit.compiled import NULL, for_limits, only, programs
 
 Subject = Callable[[str], Any]  # a device -> results that the template computes there
@@ -120,6 +122,20 @@ def looked_up(rows: int, keys: int, width: int, wide: int, *, is_masked: bool = 
     return subject
 
 
+def written(heads: int, count: int, start: int) -> Subject:
+    """Neighbouring rows of two values at a computed place, of which one is computed on the way."""
+
+    def subject(device: str) -> Any:
+        first, place = torch.tensor(start, device=device), {"axis": 2}
+        results = []
+        for number in range(2):
+            rows = data(device, 1, heads, count, 4).flip(number + 1) * (number + 1)
+            results.append(apply(row_writes.write, data(device, 1, heads, 7, 4) + 1, rows, first, **place))
+        return results
+
+    return subject
+
+
 def weighed(x: Any, format: str, rows: int, scale: float, device: str) -> Any:
     """x times a quantised weight."""
     blocks = block_formats.quantize(data("cpu", rows, x.shape[-1]) / scale, block_formats.FORMATS[format])
@@ -206,6 +222,7 @@ SUBJECTS: dict[str, list[Subject]] = {
         normed("q4_1", 1, 96),
         normed("q8_0", 3, 1056, is_kept=True),
     ],
+    "row_writes": [written(2, 5, 3), written(1, 1, 6), written(3, 2, -1)],
     "pack": [],  # It fills gaps, which nobody reads; test_suballocation.py looks into them.
 }
 
