@@ -104,7 +104,7 @@ class Steps:
         self.seen = create.zeros(1, model.vocab_size, dtype=dtypes.bool_, device=device)
         self.check = function.compile(self._check)
 
-    def of_kind(self, kind: Kind) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    def of_kind(self, kind: Kind) -> tuple[Callable[..., Any], function.Compiled]:
         """The steps that read tokens of a prompt, and one token."""
 
         @no_grad()
@@ -148,7 +148,7 @@ class Steps:
 
 
 class Decoder:
-    """One sequence that a model continues, with room for `length` tokens.
+    """One sequence that a model continues, with room for `length` tokens. From prompt to prompt the model stays itself.
 
     ids: what the cache holds, and the token after it.  sampling: how tokens are chosen; it may be changed between
     prompts.  n_guesses: see `steps`.
@@ -165,6 +165,7 @@ class Decoder:
     ) -> None:
         self.length = -(-length // BLOCK) * BLOCK
         self.ids: list[int] = []
+        self._is_steady = False  # whether a token was decoded since the last prompt
         self.sampling, self.n_guesses = sampling or Sampling(), n_guesses
         self._vocab_size = model.vocab_size
         self._steps = Steps(model, self.length, generator)
@@ -185,6 +186,7 @@ class Decoder:
 
     def begin(self, ids: Sequence[int]) -> None:
         """Queues the reading of a prompt, as `prompt` does; the token that follows is not waited for."""
+        self._is_steady = False
         if not ids or len(ids) > self.length:
             raise ValueError(f"generate: a prompt of {len(ids)} tokens; 1 to {self.length} are possible")
         shared = 0
@@ -208,7 +210,10 @@ class Decoder:
         """Queues the step to the next token. Raises: ValueError when the cache is full."""
         if len(self.ids) > self.length:
             raise ValueError(f"generate: the cache of {self.length} tokens is full")
-        self._of_kind(self.sampling.kind)[1]()
+        _, decode = self._of_kind(self.sampling.kind)
+        if not (self._is_steady and decode.again()):
+            decode()
+        self._is_steady = True
 
     def steps(self) -> list[int]:
         """The tokens after the last one: one, or up to n_guesses + 1 where the text goes on as it did before.

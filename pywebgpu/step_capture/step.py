@@ -338,7 +338,13 @@ class _Memory:
 
 
 def _memory(step: Step, call: Call) -> _Memory | str:
-    inputs = [source.node.buffer if type(source) is Storage else _input(step, source, call) for source in step.sources]
+    inputs = [
+        # A model's weights are many: of those that are neither parts nor written on the host the value is at hand.
+        source._node.buffer
+        if type(source) is Storage and source.whole is None and source.elements is None
+        else _input(step, source, call)
+        for source in step.sources
+    ]
     if None in inputs:
         return "memory that it reads was moved"
     read = set(map(id, inputs))

@@ -12,7 +12,7 @@ import pywebgpu as torch
 from pywebgpu import composites, devices
 from pywebgpu.compiler import kernel_table
 from pywebgpu.compiler.passes import split_scans
-from pywebgpu.composites import row_writes
+from pywebgpu.composites import attention_parts, row_writes
 from pywebgpu.io import block_formats
 from pywebgpu.ir.graph import Fused, Structural
 from pywebgpu.kernels import launch, templates
@@ -220,6 +220,7 @@ SUBJECTS: dict[str, list[Subject]] = {
         decoded("q8_0", 3, 96),
         *[decoded(name, 1) for name in ("q4_0", "q4_k", "q6_k")],
         normed("q4_1", 1, 96),
+        normed("q4_1", 1, 2080),
         normed("q8_0", 3, 1056, is_kept=True),
     ],
     "row_writes": [written(2, 5, 3), written(1, 1, 6), written(3, 2, -1)],
@@ -264,7 +265,7 @@ def test_every_template_is_tried() -> None:
 
 
 def test_an_entry_with_an_op_is_of_a_template_of_that_op_alone() -> None:
-    modules = (indexing, scattering, composites.quantized)
+    modules = (indexing, scattering, composites.quantized, attention_parts, row_writes)
     ops = [value for module in modules for value in vars(module).values() if isinstance(value, OPS)]
     for entry in templates.ENTRIES:
         claimed = [op for op in ops if entry.template.matches(op, TARGETS["default"])]

@@ -120,7 +120,7 @@ class _Operand:
     def _keep(self, places: Sequence[Place]) -> None:
         build, operand = self._build, self._parts.operand
         values = [build.value(operand, element(place.full, operand)) for place in places]
-        width = self._walk.vector
+        width = self._walk.vector if len(places) > 1 else 1  # Behind the last strip columns are visited one by one.
         for inside, numbers in groups(places):
             with build.if_(*inside):
                 for start in range(0, len(numbers), width):
