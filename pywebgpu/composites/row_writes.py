@@ -18,7 +18,9 @@ def write(base: Node, rows: Node, start: Node, *, axis: int) -> Node:
     Raises: ShapeError where other sizes than that of the axis differ, or rows has more of them.
     """
     sizes, own = base.spec.shape, rows.spec.shape
-    if len(sizes) != len(own) or any(a != b for at, (a, b) in enumerate(zip(sizes, own, strict=True)) if at != axis):
+    if len(sizes) != len(own) or any(
+        a != b for index, (a, b) in enumerate(zip(sizes, own, strict=True)) if index != axis
+    ):
         raise ShapeError(f"write: rows {own} do not fit into {sizes} along axis {axis}")
     if own[axis] > sizes[axis]:
         raise ShapeError(f"write: {own[axis]} rows along axis {axis} of {sizes}")
@@ -37,7 +39,7 @@ def _fallback(base: Node, rows: Node, start: Node, axis: int) -> tuple[Node]:
         numbers = pointwise.maximum(offsets, arithmetic.like(offsets, 0))
         numbers = pointwise.minimum(numbers, arithmetic.like(offsets, count - 1))
         rows = indexing.index_select(rows, axis, numbers)
-    inside = indexing.shaped(inside, tuple(n if at == axis else 1 for at, n in enumerate(shape)))
+    inside = indexing.shaped(inside, tuple(n if index == axis else 1 for index, n in enumerate(shape)))
     return (pointwise.where(arithmetic.broadcast_to(inside, shape), arithmetic.broadcast_to(rows, shape), base),)
 
 
