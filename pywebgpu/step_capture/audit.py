@@ -52,12 +52,12 @@ def begin(step: Step, call: Call) -> list[Any]:
 
 
 def difference(step: Step, call: CapturedCall, begun: list[Any]) -> str | None:
-    """What the step would have done otherwise than the ordinary call did, in words."""
+    """What the step would have done otherwise than the ordinary call did, in words: "" where it would not have run."""
     written: list[tuple[Any, Any]] = []
     try:
         values = _evaluated(step, call, begun, written)
     except (Changed, ArithmeticError, ValueError, TypeError):
-        return None  # It would have found that it does not fit.
+        return ""  # It would have found that it does not fit.
     return next((text for text in _differences(step, call, values, written) if text is not None), None)
 
 

@@ -343,10 +343,13 @@ class Builder:
         moved = {id(s) for ref in self.capture.moved if (s := ref()) is not None}
         unmade = {id(s) for s, node in self.capture.begun.values() if node.buffer is None and s.whole is None}
         if (moved | unmade) - self._born.keys():
-            self.has_moved = True
-            self.reason = "it made or moved memory that stays; the next call finds it there"
+            self._must_settle()
         if any(s.node.requires for s, _ in self.capture.begun.values() if id(s) not in self._born):
             self.reason = "it writes a value with a history into a tensor that stays"
+
+    def _must_settle(self) -> None:
+        self.has_moved = True
+        self.reason = "it made or moved memory that stays; the next call finds it there"
 
     def _find_seen(self, captured: CapturedCall, result: object) -> list[guards.Held]:
         """The tensors that the step found and did not make, but for arguments. Those that are both fix the argument."""
@@ -359,11 +362,17 @@ class Builder:
         seen = []
         for tensor_ref, storage_ref, traits in self.capture.tensors.values():
             tensor, storage = tensor_ref(), storage_ref()
-            if tensor is None or storage is None or id(storage) in self._born or id(tensor) in self._gradients:
+            if tensor is None or id(tensor) in self._gradients:
+                continue
+            stays = id(tensor) in known or id(tensor) not in passed
+            is_another = tensor._storage is not storage or tensor._path != traits[2]
+            if stays and is_another and id(tensor._storage) not in self._born:
+                self._must_settle()
+            if storage is None or id(storage) in self._born:
                 continue
             if tensor._traits()[:2] != traits[:2]:
                 self.reason = self.reason or "it changes requires_grad or the hooks of a tensor that stays"
-            if id(tensor) in known or id(tensor) not in passed:
+            if stays:
                 seen.append((tensor_ref, storage, whole_of(storage), traits))
         reached = {id(whole_storage) for _, _, whole_storage, _ in seen}
         wholes = [whole_of(tensor._storage) for tensor in self.call.tensors]

@@ -277,11 +277,12 @@ class Compiled:
         elif captured.has_moved:
             variants.steps.remove(variant)
             self._lose(captured.reason)
-        elif text is not None:
+        elif text:
             self._differs(variants, variant, text)
         elif captured.around is not None:
             now.surroundings = captured.around
-            variant.gradients.keep()
+            if text is None:
+                variant.gradients.keep()
         return self._given(captured)
 
     def _count(self, now: Replays, written: str) -> bool:

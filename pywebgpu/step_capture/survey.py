@@ -20,7 +20,7 @@ import types
 import warnings
 import weakref
 from collections import defaultdict, deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Set
 from importlib import import_module
 from typing import Any
 
@@ -116,7 +116,7 @@ class _Walk:
         constants = [constant for code in codes for constant in code.co_consts]
         self.texts = {text for text in constants if isinstance(text, str) and text.isidentifier()}
         self.reasons = list(watched.reasons)
-        saves = self.is_dynamic or not self.names.isdisjoint({"state_dict", "load_state_dict"})
+        saves = self.is_dynamic or any("state_dict" in name for name in self.names)  # It may register hooks of these.
         self.ignored = frozenset() if saves else counting.STATE_DICT
         self.read |= counting.STATE_DICT if saves else frozenset()
         self.entries: list[Entry] = []
@@ -553,7 +553,7 @@ class _Walk:
         """Which attributes of an object of the package decide what it does."""
         before = self.capture.before.get(id(own))
         if before is not None:  # Each run does again what changes it.
-            named, written = self.names & before.keys(), counting.written_by(kind)
+            named, written = self._named() & before.keys(), counting.written_by(kind)
             for name in sorted(named & written):
                 if type(before[name]) in (int, float):
                     self._refuse(f"it reads {path(title, name)}, which each run changes")
@@ -562,8 +562,12 @@ class _Walk:
         if "param_groups" in own:
             return own.keys() - (counting.MANAGED - self.names)
         if "get_last_lr" in counting.methods(kind):  # A capture reads the rates of schedules anew.
-            return own.keys() & self.names
+            return own.keys() & self._named()
         return own.keys()
+
+    def _named(self) -> Set[str]:
+        """The names by which code may reach attributes: those in texts, too, if it reads attributes by such."""
+        return self.names | self.texts if self.is_dynamic else self.names
 
     def _attributes(self, title: str, thing: object, names: list[str]) -> None:
         entry = self._note(title, Attributes(thing, names))

@@ -113,6 +113,8 @@ class LRScheduler:
         return {name: value for name, value in self.__dict__.items() if name != "optimizer"}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        if thread_state.observer is not None:
+            thread_state.observer.refuse("it loads the state of a schedule")
         self.__dict__.update(state_dict)
 
     def _initial_step(self) -> None:
