@@ -35,4 +35,5 @@ class Tab:
             self.desk.tell("piece", text=piece, tokens=chat.tokens, seconds=chat.seconds)
             if self.desk.is_stopped():
                 break
+        self.desk.port.ran()
         self.desk.tell("said", tokens=chat.tokens, seconds=chat.seconds, memory=device_bytes())

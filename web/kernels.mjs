@@ -1,4 +1,4 @@
-/** Kernels that a page will probably need: those of its last visit, or those of the first model that it offers. */
+/** Kernels that a worker will probably need: those of its last visit, or those of the first model that it offers. */
 
 const CACHE = "pywebgpu-kernels";
 const FAMILIES = ["swiftshader", "nvidia"]; // as pywebgpu/hosts/first_kernels.py has them; all else is "other"
@@ -19,7 +19,7 @@ export async function foreseen({ version, kept: addresses }) {
   const words = `${info.vendor} ${info.architecture}`.toLowerCase();
   const family = FAMILIES.find((name) => words.includes(name)) ?? "other";
   const address = addresses[`kernels-${family}.json`];
-  return address ? await (await fetch(new URL(address, self.location.href))).json() : [];
+  return address && self.name !== "language" ? await (await fetch(new URL(address, self.location.href))).json() : [];
 }
 
 /** Keeps those that the device has now, where there are more of them than before. @param {string} version @param {import("../js_bridge/bridge.mjs").Bridge} bridge */
@@ -33,4 +33,4 @@ export async function remember(version, { info, pipelines }) {
 const storage = () => globalThis.caches?.open(CACHE).catch(() => undefined);
 
 /** @param {Pick<Info, "vendor" | "architecture">} info */
-const addressOf = ({ vendor, architecture }) => `/${CACHE}/${encodeURIComponent(`${vendor} ${architecture}`)}`;
+const addressOf = ({ vendor, architecture }) => `/${CACHE}/${encodeURIComponent(`${self.name} ${vendor} ${architecture}`)}`;

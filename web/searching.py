@@ -66,4 +66,5 @@ class Tab:
             raise ValueError("There is no text to search in.")
         pairs = await self.index.nearest_async(question, COUNT)
         answers = [{"score": score, "name": str(p.path), "line": p.line, "text": p.text} for score, p in pairs]
+        self.desk.port.ran()
         self.desk.tell("answers", answers=answers, passages=len(self.index.passages))

@@ -52,6 +52,7 @@ class Tab:
                 break
         opened.model.eval()
         await self.write("after", prompt)
+        self.desk.port.ran()
         tell("trained", step=step, memory=device_bytes())
         self.desk.tell_opened()
 
