@@ -7,7 +7,7 @@ import itertools
 import string
 from collections.abc import Callable, Sequence
 from math import comb
-from typing import Any, overload
+from typing import Any, Protocol, overload
 
 from pywebgpu.composites import einsum as products
 from pywebgpu.composites import joining
@@ -63,69 +63,49 @@ def block_diag(*tensors: Tensor) -> Tensor:
     return cat(rows, 0)
 
 
-def _each(function: Callable[[Tensor], Tensor], tensors: tuple[Any, ...]) -> Tensor | tuple[Tensor, ...]:
-    if len(tensors) == 1 and isinstance(tensors[0], TensorBase):
-        return function(tensors[0])  # type: ignore[arg-type]
-    if len(tensors) == 1 and isinstance(tensors[0], str):
-        raise TypeError("expected tensors, or a sequence of them, but got a str")
-    return tuple(function(t) for t in (tensors[0] if len(tensors) == 1 else tensors))
+class _AtLeast(Protocol):
+    """A function of a tensor, or of several."""
+
+    @overload
+    def __call__(self, tensor: Tensor, /) -> Tensor: ...
+    @overload
+    def __call__(self, tensor: Tensor, other: Tensor, /, *tensors: Tensor) -> tuple[Tensor, ...]: ...
+    @overload
+    def __call__(self, tensors: Sequence[Tensor], /) -> tuple[Tensor, ...]: ...
 
 
-@overload
-def atleast_1d(tensor: Tensor, /) -> Tensor: ...
+def _of_each(function: Callable[[Tensor], Tensor]) -> _AtLeast:
+    """The function for one tensor; for several, or a sequence of them, a tuple of its results."""
+
+    def call(*tensors: Any) -> Tensor | tuple[Tensor, ...]:
+        if len(tensors) == 1 and isinstance(tensors[0], TensorBase):
+            return function(tensors[0])  # type: ignore[arg-type]
+        if len(tensors) == 1 and isinstance(tensors[0], str):
+            raise TypeError("expected tensors, or a sequence of them, but got a str")
+        return tuple(function(t) for t in (tensors[0] if len(tensors) == 1 else tensors))
+
+    call.__name__, call.__qualname__, call.__doc__ = function.__name__, function.__qualname__, function.__doc__
+    return call  # type: ignore[return-value]
 
 
-@overload
-def atleast_1d(tensor: Tensor, other: Tensor, /, *tensors: Tensor) -> tuple[Tensor, ...]: ...
-
-
-@overload
-def atleast_1d(tensors: Sequence[Tensor], /) -> tuple[Tensor, ...]: ...
-
-
-def atleast_1d(*tensors: Any) -> Tensor | tuple[Tensor, ...]:
+@_of_each
+def atleast_1d(tensor: Tensor) -> Tensor:
     """A view of at least one axis; of several tensors, a tuple of them."""
-    return _each(lambda t: t if t.ndim else t.reshape(1), tensors)
+    return tensor if tensor.ndim else tensor.reshape(1)
 
 
-@overload
-def atleast_2d(tensor: Tensor, /) -> Tensor: ...
-
-
-@overload
-def atleast_2d(tensor: Tensor, other: Tensor, /, *tensors: Tensor) -> tuple[Tensor, ...]: ...
-
-
-@overload
-def atleast_2d(tensors: Sequence[Tensor], /) -> tuple[Tensor, ...]: ...
-
-
-def atleast_2d(*tensors: Any) -> Tensor | tuple[Tensor, ...]:
+@_of_each
+def atleast_2d(tensor: Tensor) -> Tensor:
     """A view of at least two axes: a new one comes first. Of several tensors, a tuple of them."""
-    return _each(lambda t: t if t.ndim >= 2 else t.reshape(1, t.numel()), tensors)
+    return tensor if tensor.ndim >= 2 else tensor.reshape(1, tensor.numel())
 
 
-@overload
-def atleast_3d(tensor: Tensor, /) -> Tensor: ...
-
-
-@overload
-def atleast_3d(tensor: Tensor, other: Tensor, /, *tensors: Tensor) -> tuple[Tensor, ...]: ...
-
-
-@overload
-def atleast_3d(tensors: Sequence[Tensor], /) -> tuple[Tensor, ...]: ...
-
-
-def atleast_3d(*tensors: Any) -> Tensor | tuple[Tensor, ...]:
+@_of_each
+def atleast_3d(tensor: Tensor) -> Tensor:
     """A view of at least three axes: (n,) becomes (1, n, 1), and (m, n) becomes (m, n, 1)."""
-    return _each(_three, tensors)
-
-
-def _three(t: Tensor) -> Tensor:
-    if t.ndim >= 3:
-        return t
-    return t.unsqueeze(-1) if t.ndim == 2 else t.reshape(1, t.numel(), 1)
+    if tensor.ndim >= 3:
+        return tensor
+    return tensor.unsqueeze(-1) if tensor.ndim == 2 else tensor.reshape(1, tensor.numel(), 1)
 
 
 def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Any, ...]:

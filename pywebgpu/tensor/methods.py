@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -228,44 +228,32 @@ def beside(self: TensorBase, other: object) -> TensorBase:
     return transfer.transfer(self, device)
 
 
-def aliased(method: Callable[P, R]) -> Callable[P, R]:
-    """Takes NumPy's names of arguments as well: axis for dim, keepdims for keepdim."""
+def _renaming(method: Callable[P, R], names: Mapping[str, str]) -> Callable[P, R]:
+    """The same with further names of arguments: each for the argument that it stands for."""
 
     @functools.wraps(method)
     def call(*args: Any, **options: Any) -> R:
         if options:
-            options = {ALIASES.get(name, name): value for name, value in options.items()}
+            options = {names.get(name, name): value for name, value in options.items()}
         return method(*args, **options)
 
     return call
 
 
+def aliased(method: Callable[P, R]) -> Callable[P, R]:
+    """Takes NumPy's names of arguments as well: axis for dim, keepdims for keepdim."""
+    return _renaming(method, ALIASES)
+
+
 def also_named(**names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """As aliased, with further names: each for the argument that it stands for."""
-
-    def decorate(method: Callable[P, R]) -> Callable[P, R]:
-        @functools.wraps(method)
-        def call(*args: Any, **options: Any) -> R:
-            return method(*args, **{known.get(name, name): value for name, value in options.items()})
-
-        return call
-
-    known = ALIASES | names
-    return decorate
+    """As aliased, with further names."""
+    return lambda method: _renaming(method, ALIASES | names)
 
 
 def named_by_numpy(function: Callable[P, R]) -> Callable[P, R]:
     """As aliased, for a function of a tensor: takes NumPy's names of tensors as well, and torch's of the first."""
     first = inspect.unwrap(function).__code__.co_varnames[0]
-    names = ALIASES | dict.fromkeys((*OPERANDS, "input"), "input" if first == "self" else first)
-
-    @functools.wraps(function)
-    def call(*args: Any, **options: Any) -> R:
-        if options:
-            options = {names.get(name, name): value for name, value in options.items()}
-        return function(*args, **options)
-
-    return call
+    return _renaming(function, ALIASES | dict.fromkeys((*OPERANDS, "input"), "input" if first == "self" else first))
 
 
 def later(module: str, name: str) -> Callable[..., Any]:
