@@ -9,6 +9,7 @@ import struct
 from typing import TYPE_CHECKING
 
 from pywebgpu import devices, dtypes
+from pywebgpu.ir.graph import thread_state
 from pywebgpu.runtime import executor
 from pywebgpu.runtime.storage import Storage
 from pywebgpu.tensor import create
@@ -52,6 +53,8 @@ class _CountStorage(Storage):
 
     def _meet(self) -> None:
         """Takes over what was counted since."""
+        if thread_state.observer is not None:
+            thread_state.observer.refuse("it reads a tensor of an optimizer's counts, which each run changes")
         number = dict.get(self.counts, self.name)
         if number != self.number and type(number) in self.counts.KINDS:
             self.number = number
