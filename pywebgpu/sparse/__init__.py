@@ -84,7 +84,7 @@ class SparseTensor(Tensor):
     def grad(self) -> Tensor | None:
         """The gradient of the values, at their coordinates: once where a coordinate is there twice."""
         grad = self._values().grad
-        if grad is None or self.is_coalesced() or self.layout is not closed_types.sparse_coo:
+        if grad is None or self.layout is not closed_types.sparse_coo or self.is_coalesced():
             return None if grad is None else self._like(grad)
         flat, inverse = self._flat().unique(return_inverse=True)
         picked = grad.new_zeros((flat.shape[0], *grad.shape[1:])).index_copy(0, inverse, grad)

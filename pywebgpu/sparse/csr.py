@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pywebgpu.sparse import SparseTensor
-from pywebgpu.sparse.compressed import SparseCompressed
-from pywebgpu.support import closed_types
+from pywebgpu.sparse.compressed import SparseCompressed, compressed
+from pywebgpu.support import closed_types, shapes
 from pywebgpu.tensor.tensor import Tensor
 
 
@@ -38,6 +38,15 @@ def sampled_addmm(
         raise RuntimeError(
             f"sampled_addmm: shapes {list(mat1.shape)} and {list(mat2.shape)} have no product of {list(input.shape)}"
         )
+    batch = tuple(input.shape[:-2])
+    for part in (mat1, mat2):
+        batch = shapes.broadcast(batch, tuple(part.shape[:-2]))
+    mat1, mat2 = (part.expand(*batch, *part.shape[-2:]) for part in (mat1, mat2))
+    if batch != tuple(input.shape[:-2]):
+        begins, along, values = (
+            part.expand(*batch, -1).clone() for part in (input.compressed, input.plain, input._values())
+        )
+        input = compressed(input.layout, begins, along, values, (*batch, *input.shape[-2:]))
     positions = input._as_coo()._indices()
     left, right = mat1[tuple(positions[:-1])], mat2.transpose(-2, -1)[(*positions[:-2], positions[-1])]
     products = (left * right).sum(-1).reshape(input._values().shape)

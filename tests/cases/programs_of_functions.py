@@ -627,3 +627,20 @@ def biases_are_not_added_to_given_keys(torch, x, say):
             )
         except AssertionError as error:
             say(str(error))
+
+
+@program
+def products_at_places_of_batches(torch, x, say):
+    places, values = (torch.tensor([0, 1, 2]), torch.tensor([1, 0])), torch.tensor([2.0, 3.0])
+    one = torch.sparse_csr_tensor(*places, values, (2, 2))
+    several = torch.sparse_csr_tensor(*(part.expand(2, -1).clone() for part in (*places, values)), (2, 2, 2))
+    for input, first, other in (
+        (one, x(2, 2, 3), x(2, 3, 2)),
+        (several, x(2, 2, 3), x(2, 3, 2)),
+        (one, x(2, 3), x(3, 2)),
+    ):
+        result = torch.sparse.sampled_addmm(input, first, other, beta=0.5, alpha=2)
+        say(tuple(result.shape), result.to_dense())
+    leaf = one.detach().requires_grad_()
+    leaf.sum().backward()
+    say(leaf.grad.layout is torch.sparse_csr or leaf.grad.layout is torch.strided)
