@@ -148,6 +148,9 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                 if self._loader._dataset_kind == _DatasetKind.Map:
                     raise
                 continue
+            except Exception:  # A program may go on with the next batch.
+                self._waiting.append(worker)
+                raise
             self._waiting.append(worker)
             self._count()
             return data

@@ -38,6 +38,7 @@ FORMATTED = dict.fromkeys(
     ),
     (4, 5),
 ) | dict.fromkeys(("conv", "conv_transpose", "avg_pool", "adaptive_avg_pool", "lp_pool"), (4,))  # fmt: skip
+LAST_OF_VOLUMES = (1, 2, 3, 0)  # the axes of one sample (c, d, h, w) whose channels lie last
 LIKE_FIRST = frozenset(("sort", "argsort", "diff", "normalize", "local_response_norm", "glu"))
 # Functions whose result is row-major in any case.
 ROW_MAJOR = frozenset(
@@ -247,6 +248,9 @@ def _format_of(name: str, tensors: Sequence[TensorBase]) -> tuple[int, ...] | No
     if tensors[0].ndim not in FORMATTED.get(name, ()):
         return None
     order = suggested(tensors[0])
+    if order is None and name.startswith("max_pool") and tensors[0].ndim == 4:
+        is_turned = strides_of(tensors[0])[0] == of_order(tuple(tensors[0].shape), LAST_OF_VOLUMES)
+        return LAST_OF_VOLUMES if is_turned else None
     return suggested(tensors[1]) if order is None and name.startswith("conv") else order
 
 

@@ -130,6 +130,7 @@ def operands_of_several_layouts(torch, x, say):
     say((turned + torch.arange(4.0)[:, None]).stride(), (turned[1:] * 2).stride(), (turned @ turned.t()).t().stride())
     volume = x(1, 2, 2, 3, 4).to(memory_format=torch.channels_last_3d)
     say((volume * 2).stride(), volume.relu().is_contiguous(memory_format=torch.channels_last_3d))
+    say(torch.nn.functional.max_pool3d(volume[0], 2).stride(), torch.nn.functional.avg_pool3d(volume[0], 2).stride())
     say(torch.complex(turned, turned).stride(), torch.view_as_real(torch.complex(turned, turned)).stride())
 
 

@@ -465,3 +465,25 @@ def test_a_process_that_is_not_there_raises_what_torch_raises(rank: int | None) 
     for library in (data, torch.utils.data):
         with pytest.raises(ValueError, match=r"rank|process group"):
             library.DistributedSampler(range(3), 2, rank)
+
+
+@pytest.mark.parametrize("num_workers", [0, 3])
+def test_a_program_may_go_on_after_an_error_of_a_batch(num_workers: int) -> None:
+    class Odd(data.Dataset[int]):
+        def __len__(self) -> int:
+            return 8
+
+        def __getitem__(self, index: int) -> int:
+            if index % 2:
+                raise ValueError("odd")
+            return index
+
+    numbers, errors, batches = [], 0, iter(data.DataLoader(Odd(), batch_size=None, num_workers=num_workers))
+    while True:
+        try:
+            numbers.append(next(batches))
+        except ValueError:
+            errors += 1
+        except StopIteration:
+            break
+    assert (numbers, errors) == ([0, 2, 4, 6], 4)

@@ -163,3 +163,17 @@ def test_a_module_whose_hooks_are_gone_is_called_as_one_that_had_none(register: 
     assert module._are_hooked(vars(model))
     handle.remove()
     assert not module._are_hooked(vars(model))
+
+
+def test_the_error_that_a_program_gets_is_that_of_the_call_and_not_of_a_hook_after_it() -> None:
+    layer, seen = torch.nn.Linear(2, 2), []
+
+    def fail(what: str) -> None:
+        raise RuntimeError(what)
+
+    layer.register_forward_pre_hook(lambda module, args: fail("before"))
+    layer.register_forward_hook(lambda module, args, out: fail("after"), always_call=True)
+    layer.register_forward_hook(lambda module, args, out: seen.append(out), always_call=True)
+    with pytest.warns(UserWarning, match="silenced"), pytest.raises(RuntimeError, match="before"):
+        layer(torch.ones(1, 2))
+    assert seen == [None]
