@@ -8,6 +8,7 @@ from array import array
 from collections import OrderedDict, deque
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from operator import is_
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary, ref
 
@@ -176,6 +177,7 @@ class Loaded:
         self.ahead: list[Ahead] = []  # the next run, as it will probably be
         self._cuts: dict[int, int] = {}  # by the output that is wanted, after how many steps a run is cut
         self._bound: dict[int, int] = {}  # the handle that each buffer of an input or output had in the last run
+        self._handles: list[Any] = []  # those themselves: most runs have the same
         self._groups: list[Any] = [None] * len(program.steps)  # of each step, for those handles
         self._kept: list[OrderedDict[tuple[int, ...], tuple[Any, list[Any]]]] = [OrderedDict() for _ in program.steps]
         self._steps_of: dict[int, set[int]] = {}  # the steps that bind a buffer
@@ -196,6 +198,7 @@ class Loaded:
         """Without its pipelines and what was made for them. What was encoded ahead was dropped."""
         self.pipelines, self.pipelines_of_steps = None, []
         self._bound.clear()
+        self._handles.clear()
         self._groups = [None] * len(self._groups)
         for kept in self._kept:
             kept.clear()
@@ -208,8 +211,11 @@ class Loaded:
 
     def bind(self, handles: dict[int, Any]) -> list[Any]:
         """Bind groups of every step for these buffers: only steps whose buffers changed get another one."""
+        bound, now = self._bound, [*handles.values()]
+        if bound and len(now) == len(self._handles) and all(map(is_, now, self._handles)):
+            return self._groups
+        self._handles = now
         changed: set[int] = set()
-        bound = self._bound
         if not bound:
             changed.update(range(len(self._groups)))
         for buffer, handle in handles.items():
