@@ -5,9 +5,10 @@ import json
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
+from typing import Any
 
 from pywebgpu import devices, errors
-from pywebgpu.bench import compare, growth, measure, plans, report, rooflines, torch_baseline, workloads
+from pywebgpu.bench import compare, growth, integers, measure, plans, report, rooflines, torch_baseline, workloads
 from pywebgpu.hosts import chromium, node, site
 from pywebgpu.support.installation import InstallationError
 
@@ -33,8 +34,8 @@ def main(arguments: Sequence[str]) -> int:
         steps = [growth.measure(layers) for layers in growth.LAYERS]
         print(json.dumps(growth.as_data(steps), indent=2) if options.json else growth.table(steps))
         return 0
-    if options.rooflines:
-        return _rooflines(parser, options)
+    if options.rooflines or options.integers:
+        return _kernels(parser, options, rooflines if options.rooflines else integers)
     ours, theirs = PRECISIONS[options.precision]
     names = options.workloads or workloads.WORKLOADS
     chosen = [workloads.named(name, options.tokens, ours) for name in names]
@@ -59,15 +60,16 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _rooflines(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
+def _kernels(parser: argparse.ArgumentParser, options: argparse.Namespace, kind: Any) -> int:
+    """What one of two modules measures of kernels alone."""
     try:
-        kernels = rooflines.run(options.device or "webgpu")
+        kernels = kind.run(options.device or "webgpu")
     except ValueError as error:
         parser.error(str(error))
     except errors.DeviceError as error:
         print(f"pywebgpu bench: {error}", file=sys.stderr)
         return 2
-    print(json.dumps(rooflines.as_data(kernels), indent=2) if options.json else rooflines.table(kernels))
+    print(json.dumps(kind.as_data(kernels), indent=2) if options.json else kind.table(kernels))
     return 0
 
 
@@ -132,6 +134,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--rooflines", action="store_true", help="instead: kernels as shares of a copy and of the fastest product"
     )
+    parser.add_argument("--integers", action="store_true", help="instead: what checks of int64 cost, and 64 bits would")
     parser.add_argument("--no-peers", action="store_true", help="leave PyTorch out")
     return parser
 

@@ -128,7 +128,7 @@ def _has_few_queries(order: Sequence[Node], selection: Selection) -> bool:
 
 
 _SIMPLIFY = Pass("simplify", "algebra, equal subgraphs once, constants folded", simplify.simplify)
-DEVICE = (
+DEVICE: tuple[Pass, ...] = (
     Pass("expand", "fused ops become a node for each value, or what they are made of", expand.expand,
          establishes=(Property.ONE_VALUE,)),
     Pass("split_complex", "complex values become pairs of real ones", module="split_complex", when=_is_complex,
@@ -153,7 +153,7 @@ DEVICE = (
     Pass("own_buffers", "roots that are views, leaves or wanted twice are copied", own_buffers,
          establishes=(Property.OWN_BUFFER,)),
 )  # fmt: skip
-HOST = (
+HOST: tuple[Pass, ...] = (
     Pass("expand_for_host", "fused ops become what they are made of, where NumPy is not faster",
          expand.expand_for_host),
     _SIMPLIFY,

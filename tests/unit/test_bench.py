@@ -9,7 +9,8 @@ import pytest
 
 import pywebgpu
 from pywebgpu import devices
-from pywebgpu.bench import compare, main, measure, report, rooflines, workloads
+from pywebgpu.bench import compare, integers, main, measure, report, rooflines, workloads
+from pywebgpu.compiler import pipeline
 from pywebgpu.hosts import site
 from pywebgpu.runtime import state
 
@@ -216,6 +217,24 @@ def test_rooflines_are_shares_of_a_copy_and_of_the_fastest_product(device: str, 
     shares = [float(line.split()[-1]) for line in lines[1 : len(found) + 1]]
     assert shares[0] == 1.0
     assert 1.0 in [share for one, share in zip(found, shares, strict=True) if one.operations]
+
+
+def test_checks_of_int64_and_two_words_are_timed_in_turns_with_what_they_are_held_against(
+    device: str, monkeypatch: Any
+) -> None:
+    if device == "cpu":
+        with pytest.raises(SystemExit):
+            main(["--integers", "--device", device])
+        return
+    monkeypatch.setattr(integers, "SMALL", 1 << 11)
+    monkeypatch.setattr(integers, "TURNS", 2)
+    monkeypatch.setattr(integers, "RUNS", 1)
+    passes, programs = pipeline.DEVICE, state.default.programs
+    costs = integers.run(device)
+    assert pipeline.DEVICE is passes
+    assert state.default.programs is programs
+    assert [row.name for row in (*costs["check"], *costs["words"])] == [*integers.CHECKED, *integers.WORDS]
+    assert all(len(row.plain) == len(row.other) == 2 and row.ratio > 0 for rows in costs.values() for row in rows)
 
 
 def test_each_step_of_a_count_is_one_step() -> None:
