@@ -151,6 +151,9 @@ class _Walk:
             self._refuse(f"the code that ran can see more than {MOST} things")
         for code in counting.unknown(self.codes, self.found):
             self._refuse(f"where it finds {watch.name_of(code)} is not known")
+        return self._result()
+
+    def _result(self) -> Surroundings:
         containers = frozenset(
             identity
             for identity, container in self.met.items()

@@ -121,10 +121,12 @@ def embedding_bag(
         return _largest(rows_of_weight, kept, bag, n_bags)
     counted = kept.to(weight.dtype)
     total = weight.new_zeros(n_bags, weight.shape[1]).index_add(0, bag, rows_of_weight * counted.unsqueeze(1))
-    if mode == "mean":
-        counts = weight.new_zeros(n_bags).index_add(0, bag, counted)
-        total = total / counts.clamp(min=1).unsqueeze(1)
-    return total
+    return total if mode == "sum" else total / _sizes(counted, bag, n_bags)
+
+
+def _sizes(counted: _T, bag: _T, n_bags: int) -> _T:
+    """How many rows each bag has, at least 1. Shapes: counted, bag (rows) -> (n_bags, 1)."""
+    return counted.new_zeros(n_bags).index_add(0, bag, counted).clamp(min=1).unsqueeze(1)
 
 
 def _largest(rows: _T, kept: _T, bag: _T, n_bags: int) -> _T:
