@@ -41,11 +41,14 @@ def shapes(host: Host, count: int) -> list[dict[str, Any]]:
 
 def unbounded(host: Host, samples: list[dict[str, Any]]) -> list[str]:
     """What ever new shapes take, if it is too much."""
-    name = "process" if host.name in LARGEST else "JavaScript"
-    half, last = (sample[name] for sample in (samples[len(samples) // 2 - 1], samples[-1]))
-    found = [f"{name} grew from {half} to {last} bytes"] if last - half > LATER else []
-    if last > LARGEST.get(host.name, last):
-        found.append(f"the process has {last} bytes, and may have {LARGEST[host.name]}")
+    found = []
+    for name in ("process",) if host.name in LARGEST else ("JavaScript", "WebAssembly"):
+        half, last = (sample[name] for sample in (samples[len(samples) // 2 - 1], samples[-1]))
+        if last - half > LATER:
+            found.append(f"{name} grew from {half} to {last} bytes")
+    largest, process = LARGEST.get(host.name), samples[-1].get("process", 0)
+    if largest is not None and process > largest:
+        found.append(f"the process has {process} bytes, and may have {largest}")
     return found
 
 
