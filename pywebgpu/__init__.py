@@ -120,11 +120,6 @@ def is_floating_point(input: Tensor) -> bool:
     return input.dtype.is_floating_point
 
 
-def is_inference(input: Tensor) -> bool:
-    """Whether it was made under inference_mode."""
-    return input.is_inference()
-
-
 def is_inference_mode_enabled() -> bool:
     """Whether inference_mode is on."""
     return _recording.inference

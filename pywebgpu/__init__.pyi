@@ -162,8 +162,8 @@ from pywebgpu.tensor.arrangement import chain_matmul as chain_matmul
 from pywebgpu.tensor.arrangement import column_stack as column_stack
 from pywebgpu.tensor.arrangement import combinations as combinations
 from pywebgpu.tensor.arrangement import dstack as dstack
-from pywebgpu.tensor.arrangement import einsum as einsum
 from pywebgpu.tensor.arrangement import hstack as hstack
+from pywebgpu.tensor.arrangement import kron as kron
 from pywebgpu.tensor.arrangement import meshgrid as meshgrid
 from pywebgpu.tensor.arrangement import row_stack as row_stack
 from pywebgpu.tensor.arrangement import tensordot as tensordot
@@ -171,6 +171,7 @@ from pywebgpu.tensor.arrangement import vstack as vstack
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.bits import frexp as frexp
 from pywebgpu.tensor.bits import hash_tensor as hash_tensor
+from pywebgpu.tensor.bits import ldexp as ldexp
 from pywebgpu.tensor.bits import nextafter as nextafter
 from pywebgpu.tensor.complex_numbers import complex as complex
 from pywebgpu.tensor.complex_numbers import imag as imag
@@ -223,6 +224,7 @@ from pywebgpu.tensor.create import tril_indices as tril_indices
 from pywebgpu.tensor.create import triu_indices as triu_indices
 from pywebgpu.tensor.create import zeros as zeros
 from pywebgpu.tensor.create import zeros_like as zeros_like
+from pywebgpu.tensor.einsum import einsum as einsum
 from pywebgpu.tensor.functions import broadcast_shapes as broadcast_shapes
 from pywebgpu.tensor.functions import broadcast_tensors as broadcast_tensors
 from pywebgpu.tensor.functions import can_cast as can_cast
@@ -685,11 +687,9 @@ def isreal(input: Tensor, *args: Any, **options: Any) -> object: ...
 def istft(input: Tensor, *args: Any, **options: Any) -> object: ...
 def item_async(input: Tensor) -> Number: ...
 jagged: layout
-def kron(input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 def kthvalue(input: Tensor, k: builtins.int, dim: builtins.int = ..., keepdim: builtins.bool = ...) -> Extreme: ...
 def lcm(input: Tensor, *args: Any, **options: Any) -> object: ...
 def lcm_(input: Tensor, *args: Any, **options: Any) -> object: ...
-def ldexp(input: Tensor, other: Operand, *, out: Tensor | None = ...) -> Tensor: ...
 def ldexp_(input: Tensor, other: Operand, *, out: Tensor | None = ...) -> Tensor: ...
 def le(input: Tensor, other: Operand, *, out: Tensor | None = ...) -> Tensor: ...
 def le_(input: Tensor, other: Operand, *, out: Tensor | None = ...) -> Tensor: ...

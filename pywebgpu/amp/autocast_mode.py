@@ -20,6 +20,7 @@ from pywebgpu.composites import arithmetic
 from pywebgpu.dtypes import DType
 from pywebgpu.ir.graph import Node, thread_state, used
 from pywebgpu.ir.observer import share
+from pywebgpu.support.argument_types import typed
 from pywebgpu.tensor.base import TensorBase
 
 P = ParamSpec("P")
@@ -112,12 +113,14 @@ def is_autocast_available(device_type: str) -> bool:
     return device_type in ("webgpu", "cpu", "null", *ELSEWHERE)
 
 
+@typed
 def is_autocast_enabled(device_type: str = "cuda") -> bool:
     """Whether autocast is on for a type of device."""
     name = _device(device_type)
     return any(casting.device == name for casting in thread_state.autocast)
 
 
+@typed
 def set_autocast_enabled(device_type: str, enabled: bool) -> None:
     """Turns autocast on or off for a device, for this thread, until it is turned off or an outer block ends."""
     name = _device(device_type)
@@ -133,6 +136,7 @@ def is_autocast_cpu_enabled() -> bool:
     return is_autocast_enabled("cpu")
 
 
+@typed
 def set_autocast_cpu_enabled(enabled: bool) -> None:
     """Switches autocast for device cpu."""
     set_autocast_enabled("cpu", enabled)
@@ -148,21 +152,25 @@ def get_autocast_cpu_dtype() -> DType:
     return get_autocast_dtype("cpu")
 
 
+@typed
 def set_autocast_gpu_dtype(dtype: DType) -> None:
     """Sets the dtype that autocast takes on device webgpu."""
     set_autocast_dtype("cuda", dtype)
 
 
+@typed
 def set_autocast_cpu_dtype(dtype: DType) -> None:
     """Sets the dtype that autocast takes on device cpu."""
     set_autocast_dtype("cpu", dtype)
 
 
+@typed
 def get_autocast_dtype(device_type: str) -> DType:
     """What autocast of a device casts to."""
     return _settings.dtypes.get(device_type, dtypes.bfloat16 if device_type == "cpu" else dtypes.float16)
 
 
+@typed
 def set_autocast_dtype(device_type: str, dtype: DType) -> None:
     """Sets the dtype that autocast takes on a type of device."""
     _settings.dtypes[device_type] = dtype
@@ -175,6 +183,7 @@ def is_autocast_cache_enabled() -> bool:
     return _settings.caches
 
 
+@typed
 def set_autocast_cache_enabled(enabled: bool) -> None:
     """Remembered only: see the file's head."""
     _settings.caches = enabled

@@ -25,6 +25,7 @@ from pywebgpu.ir.origin import BACKWARD, Origin, Span
 from pywebgpu.ops import pointwise
 from pywebgpu.runtime import executor
 from pywebgpu.runtime.storage import Storage
+from pywebgpu.support.argument_types import typed
 from pywebgpu.tensor import show
 
 ENABLED = (
@@ -152,6 +153,7 @@ def start(nans: str) -> None:
     guard.set(nans=nans)
 
 
+@typed
 def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
     """Turns anomaly detection on or off."""
     guard.set(anomaly=mode, check_nan=check_nan)

@@ -20,7 +20,7 @@ def einsum(equation: str, *operands: Node) -> Node:
     broadcast; a label repeated in one operand takes its diagonal.
     Raises: ShapeError when the equation and the shapes do not fit.
     """
-    terms, output = _parse(equation, operands)
+    terms, output = parse(equation, [len(x.spec.shape) for x in operands])
     sizes = _sizes(equation, terms, output, operands)
     joined: Node | None = None
     held: Labels = ()
@@ -37,7 +37,7 @@ def einsum(equation: str, *operands: Node) -> Node:
     return _arranged(held, joined, output, sizes)
 
 
-def _parse(equation: str, operands: tuple[Node, ...]) -> tuple[list[Labels], Labels]:
+def parse(equation: str, ranks: Sequence[int]) -> tuple[list[Labels], Labels]:
     """The labels of each axis; axes under "..." are named "0", "1" and so on from the right."""
     for term in ",".join(equation.split("->", 1)).split(","):
         if "." in term.replace("...", "", 1):
@@ -45,9 +45,9 @@ def _parse(equation: str, operands: tuple[Node, ...]) -> tuple[list[Labels], Lab
     text = equation.replace(" ", "")
     left, arrow, right = text.partition("->")
     parts = left.split(",")
-    if len(parts) != len(operands):
-        raise ShapeError(f"einsum(): {equation!r} names {len(parts)} operands, but {len(operands)} were given")
-    terms = [_labels(equation, part, len(x.spec.shape)) for part, x in zip(parts, operands, strict=True)]
+    if len(parts) != len(ranks):
+        raise ShapeError(f"einsum(): {equation!r} names {len(parts)} operands, but {len(ranks)} were given")
+    terms = [_labels(equation, part, rank) for part, rank in zip(parts, ranks, strict=True)]
     hidden = max((sum(label.isdigit() for label in term) for term in terms), default=0)
     ellipsis = tuple(str(i) for i in reversed(range(hidden)))
     if arrow:

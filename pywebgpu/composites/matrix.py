@@ -103,18 +103,6 @@ def _line(rows: int, columns: int, offset: int) -> tuple[int, int]:
     return min(start, rows * columns), max(count, 0)
 
 
-# Blocks
-
-
-def kron(a: Node, b: Node) -> Node:
-    """Every element of a times the whole of b, laid out in blocks."""
-    rank = max(len(a.spec.shape), len(b.spec.shape))
-    own, other = ((1,) * (rank - len(x.spec.shape)) + x.spec.shape for x in (a, b))
-    left = indexing.shaped(a, tuple(n for size in own for n in (size, 1)))
-    right = indexing.shaped(b, tuple(n for size in other for n in (1, size)))
-    return indexing.shaped(arithmetic.mul(left, right), tuple(m * n for m, n in zip(own, other, strict=True)))
-
-
 # Repeated rows
 
 

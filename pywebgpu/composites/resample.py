@@ -6,7 +6,7 @@ from math import floor, prod
 from operator import index
 
 from pywebgpu import dtypes
-from pywebgpu.composites import arithmetic, joining, linear, pooling, precision, slicing
+from pywebgpu.composites import arithmetic, joining, linear, precision, slicing
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node, Spec
@@ -102,7 +102,7 @@ def interpolate(
     """The picture on another grid.
 
     Shapes: x (n, c, *s) -> (n, c, *size), or floor(s * scale_factor).
-    mode: "nearest", "nearest-exact", "linear", "bilinear", "trilinear" (by the rank) or "area".
+    mode: "nearest", "nearest-exact", "linear", "bilinear" or "trilinear" (by the rank).
     Raises: ValueError and ShapeError where arguments do not fit; NotImplementedError for other modes.
     """
     rank = len(x.spec.shape) - 2
@@ -112,8 +112,6 @@ def interpolate(
             "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear"
         )
     outputs, scales = targets(space, size, scale_factor, recompute=bool(recompute_scale_factor))
-    if mode == "area":
-        return pooling.adaptive_avg_pool(x, outputs, rank=rank)
     bytes_ = x.spec.dtype is dtypes.uint8 and mode in LINEAR
     _check_mode(mode, rank, of_bytes=bytes_)
     grids = list(enumerate(zip(outputs, scales, strict=True)))

@@ -15,6 +15,7 @@ from pywebgpu.errors import REFUSALS
 from pywebgpu.ir.graph import thread_state
 from pywebgpu.tensor import random_inplace, samples
 from pywebgpu.tensor.apply import apply
+from pywebgpu.tensor.methods import named_by_numpy
 
 if TYPE_CHECKING:
     from pywebgpu.autograd.function import FunctionCtx
@@ -195,6 +196,7 @@ def log_gamma_derivative(a: Tensor, log_z: Tensor) -> Tensor:
     return sign * inner.sum(0)
 
 
+@named_by_numpy
 def poisson(input: Tensor, generator: object = None) -> Tensor:
     """Counts of a Poisson process. Small rates add probabilities up; Source for others: Hörmann 1993, PTRS."""
     _check_same(input)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from operator import index
 from typing import TYPE_CHECKING, Protocol, Unpack
 
 from pywebgpu.composites import fourier
 from pywebgpu.errors import ShapeError
 from pywebgpu.support import shapes
 from pywebgpu.support.shapes import Shape
-from pywebgpu.tensor import create, dispatch, memory_format, outputs
+from pywebgpu.tensor import create, dispatch, formats, memory_format, outputs
 from pywebgpu.tensor.apply import apply, called
 from pywebgpu.tensor.layout import strides_of
 from pywebgpu.tensor.memory_format import laid_out
@@ -105,6 +106,9 @@ def _layout(name: str, rule: Rule, x: Tensor, axes: Sequence[int], sizes: Sequen
     for axis, n in zip(axes, sizes, strict=True):
         known[axis] = n // 2 + 1 if rule is fourier.complex_to_real and axis == axes[-1] else n
     steps = strides_of(x)[0]
+    if rule is not fourier.real_to_complex and not x.dtype.is_complex and name not in ("fft", "ifft"):
+        # It is made complex first.
+        steps = formats.combined(memory_format.described(x))[1]
     if any(n > have for n, have in zip(known, x.shape, strict=True)):  # Padded, so copied.
         steps = shapes.strides(tuple(known))
     rest, last = list(axes[:-1]), axes[-1]
@@ -129,7 +133,7 @@ def _order(steps: Shape, axes: Sequence[int], *, keeps_last: bool) -> list[int]:
 
 def _several(x: Tensor, s: Dims, dim: Dims) -> tuple[list[int | None], list[int]]:
     """Sizes and axes. Raises: ShapeError where they do not fit."""
-    sizes = None if s is None else [s] if isinstance(s, int) else list(s)
+    sizes = None if s is None else [s] if isinstance(s, int) else [index(n) for n in s]
     if dim is None:
         count = x.ndim if sizes is None else len(sizes)
         if count > x.ndim:

@@ -14,10 +14,12 @@ from pywebgpu.dtypes import DType
 from pywebgpu.errors import ShapeError
 from pywebgpu.linalg import factorization
 from pywebgpu.support import lazy, shapes
+from pywebgpu.support.argument_types import typed
 from pywebgpu.tensor import create, dispatch, limits, outputs
 from pywebgpu.tensor.apply import apply, aten, called
 from pywebgpu.tensor.base import TensorBase
-from pywebgpu.tensor.memory_format import by_columns, columns
+from pywebgpu.tensor.formats import by_columns, columns
+from pywebgpu.tensor.memory_format import laid_out
 from pywebgpu.tensor.methods import also_named, named_by_numpy
 from pywebgpu.tensor.pointwise import where
 from pywebgpu.torch_api import return_types
@@ -267,6 +269,7 @@ def qr(A: Tensor, mode: str = "reduced") -> tuple[Tensor, ...]:
 
 @writable
 @by_columns
+@typed
 def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> tuple[Tensor, ...]:
     """U, S and V^H."""
     factorization.require("linalg.svd", A)
@@ -470,7 +473,7 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:
     x = x.reshape(1) if x.ndim == 0 else x
     count = x.shape[-1] if N is None else N
     powers = create.arange(count, device=x.device)
-    return x.unsqueeze(-1).expand(*x.shape, count).pow(powers)
+    return laid_out(x.unsqueeze(-1).expand(*x.shape, count).pow(powers), None)
 
 
 @writable
@@ -528,6 +531,7 @@ def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
 @outputs.writable()
 @aten("cholesky_inverse")
 @by_columns
+@typed
 def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
     """The inverse of A by its Cholesky factor."""
     factorization.require("cholesky_inverse", L, square=True)

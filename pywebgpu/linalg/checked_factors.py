@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pywebgpu import dtypes, linalg
 from pywebgpu.linalg import factorization, lu_factors
 from pywebgpu.tensor import create, dispatch, outputs
-from pywebgpu.tensor.memory_format import by_columns, columns
+from pywebgpu.tensor.formats import by_columns, columns
 from pywebgpu.tensor.methods import named_by_numpy
 from pywebgpu.tensor.pointwise import where
 from pywebgpu.torch_api import return_types

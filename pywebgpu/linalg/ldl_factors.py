@@ -14,7 +14,7 @@ from pywebgpu.autograd.function import Function, FunctionCtx
 from pywebgpu.errors import ShapeError
 from pywebgpu.linalg import factorization
 from pywebgpu.tensor import dispatch, functions, outputs
-from pywebgpu.tensor.memory_format import by_columns
+from pywebgpu.tensor.formats import by_columns
 from pywebgpu.tensor.methods import named_by_numpy
 from pywebgpu.torch_api import return_types
 

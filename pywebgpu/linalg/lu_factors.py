@@ -12,9 +12,10 @@ from pywebgpu import dtypes
 from pywebgpu.autograd.function import Function, FunctionCtx
 from pywebgpu.errors import ShapeError
 from pywebgpu.linalg import factorization, writable
+from pywebgpu.support.argument_types import typed
 from pywebgpu.tensor import create, dispatch, functions, outputs
 from pywebgpu.tensor.apply import aten
-from pywebgpu.tensor.memory_format import by_columns, columns
+from pywebgpu.tensor.formats import by_columns, columns
 from pywebgpu.tensor.methods import also_named, named_by_numpy
 from pywebgpu.torch_api import return_types
 
@@ -206,6 +207,7 @@ def triangular_solve(
     return return_types.of("triangular_solve", solution)
 
 
+@typed
 def lu(
     A: Tensor, pivot: bool = True, get_infos: bool = False, out: tuple[Tensor, ...] | None = None
 ) -> tuple[Tensor, ...]:

@@ -13,10 +13,12 @@ from pywebgpu.step_capture.free_number import NUMBERS
 from pywebgpu.tensor import functions, outputs
 from pywebgpu.tensor.apply import called
 from pywebgpu.tensor.base import TensorBase
+from pywebgpu.tensor.memory_format import kept
 from pywebgpu.tensor.methods import named_by_numpy
 
 if TYPE_CHECKING:
     from pywebgpu.tensor.tensor import Tensor
+    from pywebgpu.tensor.types import Operand
 
     Smooth = Callable[[Tensor], Tensor]
 
@@ -26,11 +28,16 @@ def unary(name: str, text: str, value: Smooth, derivative: Smooth | None = None)
 
     def function(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         (x,), dtype = real(tensor_of(name, input))
-        return outputs.finished(f"special.{name}", smooth(x, value, derivative, name).to(dtype), out, input)
+        return finished(f"special.{name}", smooth(x, value, derivative, name).to(dtype), out, input)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__, function.__module__ = text, value.__module__
     return named_by_numpy(function)
+
+
+def finished(name: str, result: Tensor, out: Tensor | None, *operands: Operand) -> Tensor:
+    """The result of a function by element, in `out` where that is given; in memory as one op's of the operands."""
+    return outputs.finished(name, kept(result, *operands), out, *operands)
 
 
 def tensor_of(name: str, value: Any) -> Any:

@@ -8,9 +8,9 @@ from math import cos, factorial, pi
 from typing import TYPE_CHECKING, Any
 
 from pywebgpu.autograd.function import Function, FunctionCtx
-from pywebgpu.special.elementwise import real, smooth, tensor_of
+from pywebgpu.special.elementwise import finished, real, smooth, tensor_of
 from pywebgpu.special.normal import INF, NAN
-from pywebgpu.tensor import create, dispatch, numeric, outputs
+from pywebgpu.tensor import create, dispatch, numeric
 from pywebgpu.tensor.apply import aten, called
 from pywebgpu.tensor.functions import where
 from pywebgpu.tensor.methods import named_by_numpy
@@ -93,7 +93,7 @@ def zeta(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor
     """The sum of (q + k)^-s over k = 0, 1 …, where s is `input` and q is `other`."""
     (s, q), dtype = real(input, other)
     result: Tensor = _Zeta.apply(s, q).to(dtype)
-    return outputs.finished("special.zeta", result, out, input, other)
+    return finished("special.zeta", result, out, input, other)
 
 
 def polygamma(n: int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -102,7 +102,7 @@ def polygamma(n: int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
     (x,), dtype = real(input)
     result = called(smooth(x, *_derivatives(n), "polygamma"), "aten::polygamma").to(dtype)
-    return outputs.finished("polygamma", result, out, input)
+    return finished("polygamma", result, out, input)
 
 
 def derivative_of_digamma(input: Tensor, n: int) -> Tensor:
@@ -252,7 +252,7 @@ def gammainc(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tens
     """The share of gamma(input) below `other`."""
     (a, x), dtype = real(tensor_of("igamma", input), tensor_of("igamma", other))
     result: Tensor = _Gammainc.apply(a, x, False).to(dtype)
-    return outputs.finished("igamma", result, out, input, other)
+    return finished("igamma", result, out, input, other)
 
 
 @named_by_numpy
@@ -260,7 +260,7 @@ def gammaincc(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Ten
     """The share of gamma(input) above `other`."""
     (a, x), dtype = real(tensor_of("igammac", input), tensor_of("igammac", other))
     result: Tensor = _Gammainc.apply(a, x, True).to(dtype)
-    return outputs.finished("igammac", result, out, input, other)
+    return finished("igammac", result, out, input, other)
 
 
 igamma, igammac = gammainc, gammaincc  # PyTorch's names of tensors' methods

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from pywebgpu import dtypes
 from pywebgpu.composites import error_functions
 from pywebgpu.special import doubles
-from pywebgpu.special.elementwise import between, polynomial, real, unary
-from pywebgpu.tensor import dispatch, outputs
+from pywebgpu.special.elementwise import between, finished, polynomial, real, unary
+from pywebgpu.tensor import dispatch
 from pywebgpu.tensor.apply import apply, aten
 from pywebgpu.tensor.functions import where
 from pywebgpu.tensor.methods import named_by_numpy
@@ -94,7 +94,7 @@ def xlog1py(input: Operand, other: Operand, *, out: Tensor | None = None) -> Ten
     (x, y), dtype = real(input, other)
     idle = (x == 0).logical_and((y <= -1).logical_or(y == INF))
     result: Tensor = (x * where(idle, 0.0, y).log1p()).to(dtype)
-    return outputs.finished("special.xlog1py", result, out, input, other)
+    return finished("special.xlog1py", result, out, input, other)
 
 
 globals().update(dispatch.all_public(globals(), __name__))

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from pywebgpu.special.elementwise import real
-from pywebgpu.tensor import dispatch, outputs
+from pywebgpu.special.elementwise import finished, real
+from pywebgpu.tensor import dispatch
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.functions import where
-from pywebgpu.tensor.memory_format import kept
 
 if TYPE_CHECKING:
     from pywebgpu.tensor.tensor import Tensor
@@ -38,7 +37,7 @@ def _family(name: str, text: str, first: First, following: Next, shift: bool = F
             result = where(degree >= k, last, result)
         if "hermite" in name:
             result = where(degree > HERMITE_MOST, float("nan"), result)
-        return outputs.finished(f"special.{name}", kept(result.to(dtype), input, n), out, input, n)
+        return finished(f"special.{name}", result.to(dtype), out, input, n)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"{text} of degree n."

@@ -80,7 +80,7 @@ def apply(function: Callable[..., object], *args: object, **kwargs: object) -> o
                 break
         new = make(result, device)
         if is_permuted:
-            memory_format.of_call(function, (new,), tensors)
+            memory_format.of_call(function, (new,), tensors, args, kwargs)
         if result.requires and function.__class__ is FunctionType:
             node = new._storage.node
             if not hasattr(node, "function"):  # Else the function knows it better.
@@ -90,7 +90,7 @@ def apply(function: Callable[..., object], *args: object, **kwargs: object) -> o
         return result
     parts = [make(item, device) if isinstance(item, Node) else item for item in result]
     if is_permuted:
-        memory_format.of_call(function, parts, tensors)
+        memory_format.of_call(function, parts, tensors, args, kwargs)
     if parts and isinstance(parts[0], TensorBase) and function.__class__ is FunctionType:
         called(parts[0], function.__name__)
     return tuple(parts)

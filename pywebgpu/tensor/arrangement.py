@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import string
 from collections.abc import Callable, Sequence
 from math import comb
 from typing import Any, Protocol, overload
@@ -14,10 +13,10 @@ from pywebgpu.composites import joining
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import LARGE
 from pywebgpu.tensor import dispatch, functions, outputs
-from pywebgpu.tensor.apply import apply, aten
+from pywebgpu.tensor.apply import apply, aten, called
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.functions import cat, stack
-from pywebgpu.tensor.methods import named_by_numpy
+from pywebgpu.tensor.methods import named_by_numpy, require_tensor
 from pywebgpu.tensor.tensor import Tensor
 
 
@@ -157,33 +156,17 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     return stack([stack([input[i] for i in row]) for row in chosen]) if count else input.new_zeros(0, r)
 
 
-def einsum(*args: Any) -> Tensor:
-    """Sums products over the labels that the output does not name: einsum("bij,bjk->bik", x, y).
-
-    Or by numbers: einsum(x, [0, 1, 2], y, [0, 2, 3], [0, 1, 3]).
-    """
-    if len(args) < 2:
-        raise ValueError(
-            "einsum(): must specify the equation string and at least one operand, or at least one operand and its "
-            "subscripts list"
-        )
-    equation, *operands = args if isinstance(args[0], str) else _by_letters(args)
-    if len(operands) == 1 and not isinstance(operands[0], TensorBase):
-        operands = list(operands[0])
-    result: Tensor = apply(products.einsum, equation, *operands)
-    return result
-
-
-def _by_letters(args: Sequence[Any]) -> list[Any]:
-    """Operands, each followed by the numbers of its axes, and maybe the output's: as an equation and operands."""
-    letters = string.ascii_uppercase + string.ascii_lowercase
-    terms = []
-    for axes in [*args[1::2], *args[len(args) - 1 :: 2][: len(args) % 2]]:
-        if any(axis is not ... and not 0 <= axis < len(letters) for axis in axes):
-            raise ValueError("einsum(): subscripts in sublist format must be within the range [0, 52)")
-        terms.append("".join(["..." if axis is ... else letters[axis] for axis in axes]))
-    output = [terms.pop()] if len(args) % 2 else []
-    return ["->".join([",".join(terms), *output]), *args[: 2 * len(terms) : 2]]
+@named_by_numpy
+@outputs.writable()
+def kron(input: Tensor, other: Tensor) -> Tensor:
+    """Kronecker's product: every element of `input` times the whole of `other`, laid out in blocks."""
+    require_tensor("kron", "other", 2, other)
+    rank = max(input.ndim, other.ndim)
+    own, others = ((1,) * (rank - x.ndim) + tuple(x.shape) for x in (input, other))
+    left = input.reshape([n for size in own for n in (size, 1)])
+    right = other.reshape([n for size in others for n in (1, size)])
+    blocks: Tensor = left.mul(right).reshape([m * n for m, n in zip(own, others, strict=True)])
+    return called(blocks, "kron")
 
 
 def tensordot(

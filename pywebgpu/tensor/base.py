@@ -251,6 +251,9 @@ class TensorBase:
     def requires_grad_(self, requires_grad: bool = True) -> Self:
         """Marks a leaf. Raises RuntimeError for an integer tensor, for turning off a tensor with history, and inside of
         a transform of torch.func."""
+        kind: type = type(requires_grad)
+        if kind is not bool:
+            raise TypeError(f"argument 'requires_grad' must be bool, not {kind.__name__}")
         if requires_grad and thread_state.transforms:
             import_module("pywebgpu.tensor.samples").refuse_leaf()
         return self._require_grad(requires_grad)

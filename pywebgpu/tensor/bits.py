@@ -14,6 +14,9 @@ from pywebgpu.ops import pointwise
 from pywebgpu.support import shapes
 from pywebgpu.tensor import create, dispatch, functions, outputs
 from pywebgpu.tensor.apply import apply
+from pywebgpu.tensor.elementwise import ElementwiseMethods
+from pywebgpu.tensor.formats import row_major
+from pywebgpu.tensor.memory_format import by_operands, described
 from pywebgpu.tensor.methods import named_by_numpy, require_tensor
 from pywebgpu.torch_api import return_types
 
@@ -37,6 +40,13 @@ def frexp(input: Tensor) -> tuple[Tensor, Tensor]:
     half = exponent // 2
     mantissa = x * (half.neg() + 127 << 23).view(dtypes.float32) * (half - exponent + 127 << 23).view(dtypes.float32)
     return return_types.of("frexp", (mantissa.to(input.dtype), exponent))
+
+
+@named_by_numpy
+@outputs.writable()
+def ldexp(input: Tensor, other: Tensor) -> Tensor:
+    """`input` times 2 to the power `other`; in memory as if pow(2.0, other) had been computed, row by row."""
+    return by_operands(ElementwiseMethods.ldexp(input, other), described(input), row_major(other))
 
 
 @named_by_numpy

@@ -22,7 +22,7 @@ from pywebgpu.tensor import from_data, history, layout, transfer, uninitialized
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.inplace import InplaceMethods
 from pywebgpu.tensor.memory_format import same, suggested
-from pywebgpu.tensor.methods import require_tensor
+from pywebgpu.tensor.methods import aliased, require_tensor
 from pywebgpu.tensor.overlap import shows_same
 from pywebgpu.tensor.size import as_tuple
 
@@ -208,6 +208,7 @@ class ConversionMethods(InplaceMethods):
         device = self._storage.device
         return -1 if device.is_host or not device.has_values else self.device.index or 0
 
+    @aliased
     def is_set_to(self, other: TensorBase) -> builtins.bool:
         """Whether both show the same elements of one memory in the same order."""
         return shows_same(self, other)

@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 
 from pywebgpu.errors import RangeError, ShapeError
 from pywebgpu.support import closed_types, shapes
-from pywebgpu.tensor import complex_numbers, create, dispatch, output_rules, outputs
+from pywebgpu.tensor import complex_numbers, create, dispatch, layout, output_rules, outputs
 from pywebgpu.tensor.apply import aten, called
-from pywebgpu.tensor.memory_format import all_of, in_memory
+from pywebgpu.tensor.memory_format import all_of, described, in_memory
 from pywebgpu.tensor.methods import named_by_numpy
 from pywebgpu.tensor.tensor import Tensor, of_class
 
@@ -92,7 +92,9 @@ def dim_order(self: Tensor) -> tuple[int, ...]:
 
 
 def record_stream(self: Tensor, stream: object) -> None:
-    """Nothing is to do: a device has one queue, and uses memory again in its order."""
+    """Nothing: a device has one queue, and uses memory again in its order. Raises RuntimeError for no stream."""
+    if not hasattr(stream, "wait_stream"):
+        raise RuntimeError("unknown parameter type")
 
 
 @aten("as_strided")
@@ -127,9 +129,18 @@ def strided(self: Tensor, size: Sequence[int], stride: Sequence[int], storage_of
     return strided_view.expand(size)  # type: ignore[no-any-return]
 
 
+def _with_gaps(input: Tensor) -> Tensor:
+    """A copy with the strides of `input`, and what lies between its elements; of one that repeats some, as clone."""
+    shape, steps = described(input)
+    if not input.numel() or 0 in steps or layout.is_dense(shape, steps, layout.by_stride(shape, steps)):
+        return input.clone()
+    length = 1 + sum((n - 1) * step for n, step in zip(shape, steps, strict=True))
+    return input.as_strided((length,), (1,), input.storage_offset()).clone().as_strided(shape, steps, 0)
+
+
 def with_part(name: str, input: Tensor, src: Tensor, *where: Any) -> Tensor:
     """diagonal_scatter, select_scatter and slice_scatter: a copy of `input` in which that part is `src`."""
-    copy = input.clone()
+    copy = _with_gaps(input)
     if name == "slice":
         dim, *ends = where
         target = copy[(slice(None),) * shapes.axis(dim, copy.ndim) + (slice(*ends),)]
@@ -146,7 +157,7 @@ def as_strided_scatter(
     input: Tensor, src: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
 ) -> Tensor:
     """A copy of `input` in which as_strided shows `src`."""
-    copy = input.clone()
+    copy = _with_gaps(input)
     shown = copy.as_strided(size, stride, 0 if storage_offset is None else storage_offset)
     if shown.shape != src.shape:
         raise ShapeError(f"expected src to have a size equal to the slice of self: {list(shown.shape)}")

@@ -109,9 +109,13 @@ def _asks_all(function: Callable[P, R]) -> Callable[P, R]:
 def _asks_modes(function: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(function)
     def call(*args: P.args, **options: P.kwargs) -> R:
-        if used.overrides is None or not (state.modes or state.operator_modes) or state.n_all_off:
-            return function(*args, **options)
-        return used.overrides(call, function, args, options)  # type: ignore[no-any-return]
+        try:
+            if used.overrides is None or not (state.modes or state.operator_modes) or state.n_all_off:
+                return function(*args, **options)
+            return used.overrides(call, function, args, options)  # type: ignore[no-any-return]
+        except AttributeError as error:
+            import_module(FAILED).refuse(error, function, args, options)
+            raise
 
     return call
 

@@ -33,13 +33,13 @@ METHODS = {
     "cholesky", "qr", "svd", "cholesky_inverse", "cholesky_solve", "prelu", "hardshrink",
     "to_sparse", "to_sparse_coo", "to_dense", "coalesce", "indices", "values", "is_coalesced", "sparse_dim",
     "dense_dim",
-    "corrcoef", "cov", "det", "digamma", "inverse", "lgamma", "logdet", "matrix_exp", "mvlgamma", "pinverse",
-    "polygamma", "polygamma_", "renorm", "mvlgamma_", "slogdet", "as_strided_scatter", "narrow_copy",
-    "new_empty_strided", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes", "as_subclass", "dim_order",
-    "record_stream", "digamma_", "lgamma_", "renorm_", "sgn_", "backward",
+    "corrcoef", "cov", "det", "digamma", "inverse", "kron", "ldexp", "lgamma", "logdet", "matrix_exp",
+    "mvlgamma", "pinverse", "polygamma", "polygamma_", "renorm", "mvlgamma_", "slogdet", "as_strided_scatter",
+    "narrow_copy", "new_empty_strided", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes", "as_subclass",
+    "dim_order", "record_stream", "digamma_", "lgamma_", "renorm_", "sgn_", "backward",
     "bfloat16", "bool", "byte", "cat", "cdouble", "cfloat", "chalf", "char", "contiguous", "copy_", "cpu", "cuda",
     "data", "data_ptr", "device", "dim", "double", "dtype", "element_size", "expand", "expand_as", "float",
-    "get_device", "grad", "grad_fn", "H", "half", "int", "is_contiguous", "is_cpu", "is_cuda", "is_inference",
+    "get_device", "grad", "grad_fn", "H", "half", "int", "is_contiguous", "is_cpu", "is_cuda",
     "is_leaf", "is_meta", "is_mps", "is_nested", "is_pinned", "is_quantized", "is_set_to", "is_shared", "is_sparse",
     "is_webgpu", "is_xpu", "item", "itemsize", "layout", "long", "mH", "mT", "names", "nbytes", "ndim", "ndimension",
     "nelement", "new", "new_empty", "new_full", "new_ones", "new_tensor", "new_zeros", "numpy", "output_nr",
@@ -126,6 +126,9 @@ def promote_types(type1: DType, type2: DType) -> DType:
 
 def result_type(tensor1: Operand, tensor2: Operand) -> DType:
     """The dtype of an operation on two tensors or numbers."""
+    for operand in (tensor1, tensor2):
+        if not isinstance(operand, (TensorBase, complex, *NUMBERS)):
+            raise TypeError(f"result_type() received an invalid combination of arguments: a {type(operand).__name__}")
     operands = [t._node if isinstance(t, TensorBase) else t for t in (tensor1, tensor2)]
     dtype = arithmetic.result_type(*operands)
     return dtypes.to_complex(dtype) if any(type(t) is complex for t in operands) else dtype

@@ -20,7 +20,7 @@ from pywebgpu.tensor import index, overlap, subscripts
 from pywebgpu.tensor.apply import apply, aten, called
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.memory_format import laid_out, same
-from pywebgpu.tensor.methods import aliased, node_of, operand, require_tensor
+from pywebgpu.tensor.methods import aliased, later, operand, require_tensor
 from pywebgpu.tensor.reshaping import ReshapingMethods
 
 if TYPE_CHECKING:
@@ -168,6 +168,7 @@ class GatherScatterMethods(index.Subscripts, ReshapingMethods):
 
     masked_fill_ = _form(masked_fill, check=overlap.check_rows)
 
+    @aliased
     def masked_scatter_(self, mask: Tensor, source: Tensor) -> Tensor:
         """masked_scatter, written into this tensor. A source in the same memory is read while that is written."""
         if source._storage is self._storage and self.numel() and source.is_contiguous():
@@ -231,11 +232,7 @@ class GatherScatterMethods(index.Subscripts, ReshapingMethods):
         """A matrix with all elements on its diagonal."""
         return apply(matrix.diagflat, self, offset)
 
-    @aliased
-    def kron(self, other: Tensor) -> Tensor:
-        """Kronecker's product."""
-        require_tensor("kron", "other", 2, other)
-        return called(self._new(matrix.kron(self._node, node_of(self, other)), self._storage.device), "kron")
+    kron = later("pywebgpu.tensor.arrangement", "kron")
 
     def diag(self, diagonal: int = 0) -> Tensor:
         """(n,) -> a matrix with it on its diagonal; (n, m) -> its diagonal."""

@@ -6,12 +6,12 @@ layout.laid_out), so that stride(), is_contiguous(), view() and as_strided() say
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache, partial, wraps
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache, partial
+from importlib import import_module
 from math import prod
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING
 
-from pywebgpu.dtypes import Kind
 from pywebgpu.ir.graph import Composite, Custom, Generator, Leaf, Movement, Node, Pointwise, Structural
 from pywebgpu.ops import movement, reduction
 from pywebgpu.support.closed_types import contiguous_format, preserve_format
@@ -24,26 +24,26 @@ from pywebgpu.tensor.view import Path
 if TYPE_CHECKING:
     from pywebgpu.tensor.tensor import Tensor
 
-P = ParamSpec("P")
-R = TypeVar("R")
 Operand = tuple[Shape, Shape]  # shape and strides
 NUMBER: Operand = ((), ())
 
-# Functions of nodes whose result is in channels_last where a tensor of theirs is, and the ranks of which that is true.
+# Functions of nodes whose result is in channels_last where a tensor of theirs is, and the ranks of which that is true;
+# it is row-major of others.
 FORMATTED = dict.fromkeys(
     (
         "batch_norm", "batch_norm_fixed", "group_norm", "interpolate", "pad", "pad_constant", "max_pool",
-        "max_pool_with_indices", "adaptive_max_pool", "adaptive_max_pool_with_indices", "pixel_shuffle",
-        "pixel_unshuffle", "channel_shuffle",
+        "max_pool_with_indices", "pixel_shuffle", "pixel_unshuffle", "channel_shuffle", "stack", "conv",
+        "conv_transpose",
     ),
     (4, 5),
-) | dict.fromkeys(("conv", "conv_transpose", "avg_pool", "adaptive_avg_pool", "lp_pool"), (4,))  # fmt: skip
-LAST_OF_VOLUMES = (1, 2, 3, 0)  # the axes of one sample (c, d, h, w) whose channels lie last
-LIKE_FIRST = frozenset(("sort", "argsort", "diff", "normalize", "local_response_norm", "glu"))
+) | dict.fromkeys(
+    ("avg_pool", "adaptive_avg_pool", "lp_pool", "adaptive_max_pool", "adaptive_max_pool_with_indices"), (4,)
+)  # fmt: skip
+LIKE_FIRST = frozenset(("sort", "argsort", "diff", "normalize", "local_response_norm", "glu", "index_fill"))
 # Functions whose result is row-major in any case.
 ROW_MAJOR = frozenset(
     ("logsigmoid", "rrelu", "linear", "cross_entropy", "embedding", "scaled_dot_product_attention")
-    + ("index_fill", "masked_fill", "masked_scatter", "tril", "triu")
+    + ("masked_fill", "masked_scatter", "tril", "triu")
 )
 
 
@@ -55,20 +55,26 @@ def kept(result: TensorBase, first: object, second: object = None, *others: obje
                 break
         else:
             return result  # type: ignore[return-value]  # Tensors are of that class.
-    operands = (first, second, *others)
-    known = tuple([
-        (tuple(value.shape), strides_of(value)[0]) if isinstance(value, TensorBase) else NUMBER
-        for value in operands
-        if value is not None
-    ])  # fmt: skip
-    return laid_out(result, elementwise(tuple(result.shape), known))
+    return by_operands(result, *[described(value) for value in (first, second, *others) if value is not None])
+
+
+def by_operands(result: TensorBase, *operands: Operand) -> Tensor:
+    """As `kept`, by shapes and strides."""
+    return laid_out(result, elementwise(tuple(result.shape), operands))
+
+
+def described(value: object) -> Operand:
+    """Shape and strides of a tensor; of anything else those of a number."""
+    return (tuple(value.shape), strides_of(value)[0]) if isinstance(value, TensorBase) else NUMBER
 
 
 def laid_out(result: TensorBase, steps: Shape | None) -> Tensor:
-    """A new tensor, told to have these strides. A view, and what has none to tell, is left as it is."""
+    """A new tensor, told to have these strides; None of row-major ones. A view is left as it is."""
     node = result._storage.node
-    if steps is not None and not result._path and steps != strides(node.spec.shape):
-        result._path, result._cached = ((layout.laid_out, {"strides": steps}),), (result._storage.version, node)
+    if layout.is_whole(result._path):
+        result._path = ()
+        if steps is not None and steps != strides(node.spec.shape):
+            result._path, result._cached = ((layout.laid_out, {"strides": steps}),), (result._storage.version, node)
     return result  # type: ignore[return-value]  # Tensors are of that class.
 
 
@@ -78,35 +84,6 @@ def relaid(result: TensorBase, steps: Shape | None) -> Tensor:
     if result._path and strides_of(result)[0] != wanted:
         result = result.clone(memory_format=contiguous_format)  # type: ignore[attr-defined]  # Tensors are of that class.
     return laid_out(result, steps)
-
-
-def by_columns(function: Callable[P, R]) -> Callable[P, R]:
-    """The matrices that a function gives lie column by column, as LAPACK writes them."""
-
-    @wraps(function)
-    def call(*args: P.args, **options: P.kwargs) -> R:
-        result: Any = function(*args, **options)  # A tensor, or a tuple with some in it.
-        first: Any = next(iter((*args, *options.values())))
-        parts = [
-            columns(part)
-            if isinstance(part, TensorBase) and part.ndim >= max(first.ndim, 2) and part.dtype.kind is Kind.FLOAT
-            else part
-            for part in (result if isinstance(result, tuple) else (result,))
-        ]
-        returned: Any = parts[0]
-        if isinstance(result, tuple):
-            returned = result._make(parts) if hasattr(result, "_make") else tuple(parts)
-        return returned  # type: ignore[no-any-return]
-
-    return call
-
-
-def columns(matrices: TensorBase, *, by_rows: bool = False) -> Tensor:
-    """Matrices, column by column in memory; or by rows, as solutions of X A = B are. A vector is left as it is."""
-    if matrices.ndim < 2:
-        return matrices  # type: ignore[return-value]  # Tensors are of that class.
-    axes = (*range(matrices.ndim - 2), matrices.ndim - 1, matrices.ndim - 2)
-    return relaid(matrices, None if by_rows else of_order(tuple(matrices.shape), axes))
 
 
 def of_order(shape: Shape, order: Sequence[int]) -> Shape:
@@ -190,9 +167,9 @@ def in_memory(source: TensorBase) -> Tensor:
 
 def same(result: TensorBase, source: TensorBase) -> Tensor:
     """A new tensor in memory as PyTorch's preserve_format lays it out beside `source`."""
-    shape, (steps, _) = tuple(source.shape), strides_of(source)
+    shape, steps = described(source)
     is_kept = tuple(result.shape) == shape and layout.is_dense(shape, steps, layout.by_stride(shape, steps))
-    return laid_out(result, steps if is_kept else elementwise(tuple(result.shape), ((shape, steps),)))
+    return laid_out(result, steps) if is_kept else by_operands(result, (shape, steps))
 
 
 def beside(grad: TensorBase, leaf: TensorBase) -> None:
@@ -215,43 +192,48 @@ def formatted(result: TensorBase, source: TensorBase, memory_format: object = No
 
 def suggested(source: TensorBase) -> tuple[int, ...] | None:
     """The order of the axes of the format that a tensor counts as one of; None of row-major ones."""
-    order = layout.FORMATS_OF_RANK.get(source.ndim)
-    return order if order and layout.suggests(source.shape, strides_of(source)[0], order) else None
+    return suggested_of(*described(source))
 
 
-def of_call(function: Callable[..., object], results: Iterable[object], tensors: Sequence[TensorBase]) -> None:
+def suggested_of(shape: Shape, steps: Shape) -> tuple[int, ...] | None:
+    """The same by shape and strides."""
+    order = layout.FORMATS_OF_RANK.get(len(shape))
+    return order if order and layout.suggests(shape, steps, order) else None
+
+
+def of_call(
+    function: Callable[..., object],
+    results: Iterable[object],
+    tensors: Sequence[TensorBase],
+    args: Sequence[object],
+    options: Mapping[str, object],
+) -> None:
     """Lays out what a function of nodes gave: as its first tensor is, or as an elementwise op's result."""
     while isinstance(function, partial):
         function = function.func
     name = getattr(function, "__name__", "")
     if name in ROW_MAJOR:
         return
-    order = _format_of(name, tensors)
-    first = strides_of(tensors[0])[0] if name in LIKE_FIRST else ()
     for result in results:
         if not isinstance(result, TensorBase) or result._path or result.ndim < 2:
             continue
         shape = tuple(result.shape)
-        if order is not None:
-            laid_out(result, of_order(shape, order) if len(order) == result.ndim else None)
-        elif len(first) == result.ndim:
-            laid_out(result, elementwise(shape, ((shape, first),)))
+        if name == "cat":
+            laid_out(result, joined([described(tensor) for tensor in tensors], shape))
+        elif name in FORMATTED:
+            formats = import_module("pywebgpu.tensor.formats")
+            laid_out(result, formats.of_call(name, shape, tensors, args, options))
+        elif name in LIKE_FIRST:
+            by_operands(result, *[described(tensor) for tensor in tensors[:1] if tensor.ndim == result.ndim])
         elif _by_element(result._storage.node, tensors):
             kept(result, *tensors)
 
 
-def _format_of(name: str, tensors: Sequence[TensorBase]) -> tuple[int, ...] | None:
-    """The order of the axes of what one of the functions above gives of tensors; None of a row-major result."""
-    if name == "cat":
-        orders = {suggested(tensor) for tensor in tensors}
-        return orders.pop() if len(orders) == 1 else None
-    if tensors[0].ndim not in FORMATTED.get(name, ()):
-        return None
-    order = suggested(tensors[0])
-    if order is None and name.startswith("max_pool") and tensors[0].ndim == 4:
-        is_turned = strides_of(tensors[0])[0] == of_order(tuple(tensors[0].shape), LAST_OF_VOLUMES)
-        return LAST_OF_VOLUMES if is_turned else None
-    return suggested(tensors[1]) if order is None and name.startswith("conv") else order
+def joined(operands: Sequence[Operand], shape: Shape) -> Shape | None:
+    """The strides of tensors joined along an axis, of this shape: of the format that all of them have."""
+    orders = {suggested_of(*operand) for operand in operands}
+    order = orders.pop() if len(orders) == 1 else None
+    return None if order is None or len(order) != len(shape) else of_order(shape, order)
 
 
 def is_permuted(path: Path) -> bool:

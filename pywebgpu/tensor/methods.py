@@ -15,6 +15,7 @@ from pywebgpu.step_capture.free_number import NUMBERS
 from pywebgpu.tensor import from_data, transfer
 from pywebgpu.tensor.apply import apply, is_on_host, two_devices
 from pywebgpu.tensor.base import TensorBase
+from pywebgpu.tensor.dispatch import FAILED
 from pywebgpu.tensor.memory_format import kept
 
 if TYPE_CHECKING:
@@ -122,21 +123,31 @@ def with_arrays(method: Callable[P, R]) -> Callable[P, R]:
     return written  # type: ignore[return-value]
 
 
-def reflected(function: Callable[[Any, Any], Node]) -> Binary:
-    """The operator with the tensor on the right."""
+def reflected(function: Callable[[Any, Any], Node], laid_out: Callable[..., Tensor] = kept) -> Binary:
+    """The operator with the tensor on the right. laid_out: called with the result, the left and the right operand."""
 
     def method(self: TensorBase, other: Operand) -> Tensor:
         if type(other) is float and (used.autocast is None or not thread_state.autocast):
-            return kept(self._new(function(other, self._node), self._storage.device), other, self)
+            return laid_out(self._new(function(other, self._node), self._storage.device), other, self)
         try:
             left = operand(self, other)
         except NoOperandError:
             return NotImplemented  # type: ignore[no-any-return]
         if used.autocast is not None and thread_state.autocast:
             return apply(function, left, self)
-        return kept(self._new(function(left, self._node), self._storage.device), other, self)
+        return laid_out(self._new(function(left, self._node), self._storage.device), other, self)
 
     return named(method, function)
+
+
+def by_right(result: TensorBase, left: object, right: object) -> Tensor:
+    """Laid out by the right operand first, as PyTorch's reflected sum, product and quotient."""
+    return kept(result, right, left)
+
+
+def by_tensors(result: Tensor, left: object, right: object) -> Tensor:
+    """Row by row beside a number on the left, as PyTorch's powers of one."""
+    return kept(result, left, right) if isinstance(left, TensorBase) else result
 
 
 def _graph_name(function: Callable[..., Node]) -> str:
@@ -235,7 +246,11 @@ def _renaming(method: Callable[P, R], names: Mapping[str, str]) -> Callable[P, R
     def call(*args: Any, **options: Any) -> R:
         if options:
             options = {names.get(name, name): value for name, value in options.items()}
-        return method(*args, **options)
+        try:
+            return method(*args, **options)
+        except AttributeError as error:
+            import_module(FAILED).refuse(error, method, args, options)
+            raise
 
     return call
 

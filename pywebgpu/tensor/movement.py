@@ -66,7 +66,7 @@ class MovementMethods(TensorBase):
         self._settle()
         return strides_of(self)[1]
 
-    def is_contiguous(self, memory_format: object = None) -> bool:
+    def is_contiguous(self, *, memory_format: object = None) -> bool:
         """Whether elements lie in the order of its axes, or in that of a memory format."""
         order = layout.FORMATS.get(memory_format, range(self.ndim))
         return len(order) == self.ndim and layout.is_dense(self.shape, strides_of(self)[0], order)
@@ -108,10 +108,10 @@ class MovementMethods(TensorBase):
         require_tensor("reshape_as", "other", 1, other)
         return self.reshape(other.shape)
 
-    def contiguous(self, memory_format: object = None) -> Tensor:
+    def contiguous(self, *, memory_format: object = None) -> Tensor:
         """The tensor itself where its elements lie in order, or in that of a memory format; else such a copy."""
         layout.order_of(memory_format, self.shape)
-        if self.is_contiguous(memory_format):
+        if self.is_contiguous(memory_format=memory_format):
             return self  # type: ignore[return-value]  # Tensors are of that class.
         if memory_format is closed_types.preserve_format:
             raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
@@ -448,7 +448,7 @@ class MovementMethods(TensorBase):
         out: Tensor | None = None
         for move, dim in zip(moves, axes, strict=True):
             n = self.shape[shapes.axis(dim, self.ndim)]
-            if n and move % n:
+            if n:
                 source = self if out is None else out
                 out = cat([source.narrow(dim, n - move % n, move % n), source.narrow(dim, 0, n - move % n)], dim)
         return self.clone() if out is None else out

@@ -15,6 +15,8 @@ from pywebgpu.errors import DTypeError, ShapeError
 from pywebgpu.ir.graph import Node, Pointwise
 from pywebgpu.ops import gamma, pointwise
 from pywebgpu.support import shapes
+from pywebgpu.support.argument_types import typed
+from pywebgpu.support.closed_types import contiguous_format
 from pywebgpu.tensor import complex_numbers, create, dispatch, functions, outputs, sorting
 from pywebgpu.tensor.apply import apply, aten, called
 from pywebgpu.tensor.memory_format import relaid
@@ -50,7 +52,7 @@ def rot90(input: Tensor, k: int, dims: Sequence[int]) -> Tensor:
     if a == b:
         raise ShapeError(f"expected rotation dims to be different, but got dim0 = {a} and dim1 = {b}")
     if k % 4 == 0:
-        return input.clone()
+        return input.clone(memory_format=contiguous_format)
     if k % 4 == 2:
         return input.flip(a, b)
     turned = input.flip(b if k % 4 == 1 else a)
@@ -297,6 +299,7 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
 
 @named_by_numpy
 @outputs.writable()
+@typed
 def qr(input: Tensor, some: bool = True) -> tuple[Tensor, Tensor]:
     """torch's old name of linalg.qr."""
     factors = importlib.import_module("pywebgpu.linalg").qr(input, "reduced" if some else "complete")
@@ -305,6 +308,7 @@ def qr(input: Tensor, some: bool = True) -> tuple[Tensor, Tensor]:
 
 @named_by_numpy
 @outputs.writable()
+@typed
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> tuple[Tensor, Tensor, Tensor]:
     """torch's old name of linalg.svd, with V instead of its transpose."""
     u, s, vh = importlib.import_module("pywebgpu.linalg").svd(input, not some)
@@ -441,7 +445,8 @@ def histogram(
         raise RuntimeError("torch.histogram(): range is not supported when bins is a Tensor")
     flat = None if weight is None else weight.reshape(-1)
     counts, edges = histogramdd(input.reshape(-1, 1), [bins], range=range, weight=flat, density=density)
-    return return_types.of("histogram", (counts, edges[0]))
+    edge = edges[0].clone(memory_format=contiguous_format) if isinstance(bins, Tensor) else edges[0]
+    return return_types.of("histogram", (counts, edge))
 
 
 def _bins(columns: Sequence[Tensor], edges: Sequence[Tensor]) -> tuple[Tensor, Tensor]:

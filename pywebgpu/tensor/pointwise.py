@@ -14,7 +14,7 @@ from pywebgpu.tensor.apply import apply, called
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.elementwise import ElementwiseMethods
 from pywebgpu.tensor.memory_format import kept
-from pywebgpu.tensor.methods import aliased, also_named, binary, node_of, operand, pair, settling
+from pywebgpu.tensor.methods import aliased, also_named, binary, later, node_of, operand, pair, settling
 
 if TYPE_CHECKING:
     from pywebgpu.tensor.tensor import Tensor
@@ -57,7 +57,7 @@ class PointwiseMethods(ElementwiseMethods):
     def rsub(self, other: Operand, *, alpha: float = 1) -> Tensor:
         """other - alpha self"""
         return kept(
-            self._new(elementwise.rsub(self._node, operand(self, other), alpha), self._storage.device), self, other
+            self._new(elementwise.rsub(self._node, operand(self, other), alpha), self._storage.device), other, self
         )
 
     @settling
@@ -67,6 +67,7 @@ class PointwiseMethods(ElementwiseMethods):
         result = kept(result, self, other)
         return result if rounding_mode is None else called(result, "aten::div.2")
 
+    ldexp = later("pywebgpu.tensor.bits", "ldexp")
     subtract, divide = sub, div
     true_divide = binary(arithmetic.div)
     heaviside = also_named(values="other")(pair(elementwise.heaviside))

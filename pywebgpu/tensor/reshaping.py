@@ -235,6 +235,7 @@ class ReshapingMethods(ConversionMethods):
         shown = flat._sliced(0, start, count).view(shape)
         return self._show(shown if order is None else shown.as_strided(shape, steps))
 
+    @aliased
     def resize_as_(self, the_template: TensorBase, *, memory_format: object = None) -> Self:
         """Takes the shape of another; with preserve_format its memory format, too."""
         if memory_format is not preserve_format:

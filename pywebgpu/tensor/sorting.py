@@ -86,7 +86,7 @@ class SortingMethods(ReshapingMethods):
 
         return_inverse: where each element went. return_counts: how often each occurs.
         """
-        return _runs(self, dim, return_inverse, return_counts, in_order=True)
+        return _runs(self, dim, return_inverse, return_counts, sorted, in_order=True)
 
     @aliased
     def unique_consecutive(

@@ -19,6 +19,7 @@ from pywebgpu.support.shapes import strides
 from pywebgpu.tensor import copies, create, host_memory
 from pywebgpu.tensor.conversion import LEGACY as LEGACY_TENSORS
 from pywebgpu.tensor.memory_format import all_of, in_memory
+from pywebgpu.tensor.methods import named_by_numpy
 from pywebgpu.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -547,6 +548,7 @@ def storage_type(tensor: Tensor) -> LegacyStorage:
     return LEGACY[tensor.dtype]
 
 
+@named_by_numpy
 def set_(
     tensor: Tensor,
     source: Any = None,
@@ -561,6 +563,8 @@ def set_(
     tensor._check_writable()
     if source is None:
         source = create.empty(0, dtype=tensor.dtype, device=tensor.device)
+    if not isinstance(source, Tensor) and not hasattr(source, "_as_tensor"):
+        raise TypeError(f"set_() received an invalid combination of arguments: a {type(source).__name__} is no storage")
     kind = getattr(source, "dtype", tensor.dtype)
     if kind is not tensor.dtype and not isinstance(source, Tensor):
         raise RuntimeError(

@@ -23,7 +23,7 @@ from pywebgpu.tensor import dispatch, from_data
 from pywebgpu.tensor import gradient as walk
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.gather_scatter import GatherScatterMethods
-from pywebgpu.tensor.methods import later, operator, reflected, with_arrays
+from pywebgpu.tensor.methods import by_right, by_tensors, later, operator, reflected, with_arrays
 from pywebgpu.tensor.random_inplace import RandomMethods
 from pywebgpu.tensor.reshaping import ReshapingMethods
 from pywebgpu.tensor.size import as_tuple
@@ -139,10 +139,10 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
 
     # Operators
 
-    __add__, __radd__ = operator(arithmetic.add), reflected(arithmetic.add)
+    __add__, __radd__ = operator(arithmetic.add), reflected(arithmetic.add, by_right)
     __sub__, __rsub__ = operator(arithmetic.sub), reflected(arithmetic.sub)
-    __mul__, __rmul__ = operator(arithmetic.mul), reflected(arithmetic.mul)
-    __truediv__, __rtruediv__ = operator(arithmetic.div), reflected(arithmetic.div)
+    __mul__, __rmul__ = operator(arithmetic.mul), reflected(arithmetic.mul, by_right)
+    __truediv__, __rtruediv__ = operator(arithmetic.div), reflected(arithmetic.div, by_right)
     __rdiv__ = __rtruediv__
 
     # Few programs need these
@@ -213,7 +213,7 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
     )
     __floordiv__, __rfloordiv__ = operator(elementwise.floor_divide), reflected(elementwise.floor_divide)
     __mod__, __rmod__ = operator(elementwise.remainder), reflected(elementwise.remainder)
-    __pow__, __rpow__ = operator(elementwise.pow_), reflected(elementwise.pow_)
+    __pow__, __rpow__ = operator(elementwise.pow_), reflected(elementwise.pow_, by_tensors)
     __and__ = __rand__ = operator(partial(logic.bitwise, ops.bitwise_and))
     __or__ = __ror__ = operator(partial(logic.bitwise, ops.bitwise_or))
     __xor__ = __rxor__ = operator(partial(logic.bitwise, ops.bitwise_xor))

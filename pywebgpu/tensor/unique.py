@@ -11,6 +11,7 @@ from pywebgpu.ir.graph import Node, Spec
 from pywebgpu.ops import indexing as ops
 from pywebgpu.ops import pointwise
 from pywebgpu.support import shapes
+from pywebgpu.support.argument_types import typed
 from pywebgpu.tensor import subscripts
 
 if TYPE_CHECKING:
@@ -18,8 +19,9 @@ if TYPE_CHECKING:
     from pywebgpu.tensor.tensor import Tensor
 
 
+@typed
 def unique(
-    x: Tensor, dim: int | None, return_inverse: bool, return_counts: bool, *, in_order: bool
+    x: Tensor, dim: int | None, return_inverse: bool, return_counts: bool, sorted: bool = True, *, in_order: bool
 ) -> Tensor | tuple[Tensor, ...]:
     """Tensor.unique; without `in_order`, of neighbours only: unique_consecutive."""
     flat = x.reshape(-1) if dim is None else _rows(x, dim)

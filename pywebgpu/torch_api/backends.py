@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+from pywebgpu.support.argument_types import typed
 from pywebgpu.tensor.uninitialized import settings
 
 _frozen = [False]
@@ -89,6 +90,7 @@ def get_float32_matmul_precision() -> str:
     return _precision[0]
 
 
+@typed
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """Two runs give the same bits always; this fills memory that nothing wrote, see utils.deterministic."""
     settings.deterministic, settings.warns = bool(mode), bool(warn_only)

@@ -16,7 +16,7 @@ from pywebgpu.nn.functional import filters
 from pywebgpu.support import shapes
 from pywebgpu.support.closed_types import contiguous_format
 from pywebgpu.tensor import create, dispatch, functions, outputs, random
-from pywebgpu.tensor.memory_format import of_order, relaid, suggested
+from pywebgpu.tensor.memory_format import laid_out, of_order, relaid, suggested
 from pywebgpu.tensor.methods import named_by_numpy
 from pywebgpu.tensor.tensor import Tensor
 
@@ -139,8 +139,8 @@ def native_layer_norm(
             raise RuntimeError(f"Expected {name} to be of same shape as normalized_shape, but got {list(part.shape)}")
     axes = list(range(-len(shape), 0))
     mean, rstd = _statistics(input.detach(), axes, eps)
-    out = _scaled(_normal(input, axes, eps), weight, bias)
-    return out.to(input.dtype), mean.to(input.dtype), rstd.to(input.dtype)
+    out = laid_out(_scaled(_normal(input, axes, eps), weight, bias).to(input.dtype), None)
+    return out, mean.to(input.dtype), rstd.to(input.dtype)
 
 
 @named_by_numpy
@@ -247,7 +247,7 @@ def _softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_
             f"{list(grad_output.shape)} does not equal {list(output.shape)}"
         )
     product = grad_output * output
-    return (product - output * product.sum(dim, keepdim=True)).to(input_dtype)
+    return laid_out((product - output * product.sum(dim, keepdim=True)).to(input_dtype), None)
 
 
 def _safe_softmax(input: Tensor, dim: int, dtype: dtypes.DType | None = None) -> Tensor:

@@ -57,7 +57,7 @@ _HOMES = {
         BFloat16Storage BoolStorage ByteStorage CharStorage ComplexDoubleStorage ComplexFloatStorage DoubleStorage
         FloatStorage HalfStorage IntStorage LongStorage ShortStorage Storage TypedStorage UntypedStorage
     """,
-    "pywebgpu.tensor.bits": "frexp hash_tensor nextafter",
+    "pywebgpu.tensor.bits": "frexp hash_tensor ldexp nextafter",
     "pywebgpu.tensor.complex_numbers": "complex imag polar real view_as_complex view_as_real",
     "pywebgpu.tensor.copies": """
         alias_copy as_strided_copy as_strided_scatter detach_copy diagonal_copy empty_permuted empty_strided expand_copy
@@ -66,9 +66,10 @@ _HOMES = {
         view_as_complex_copy view_as_real_copy view_copy
     """,
     "pywebgpu.tensor.arrangement": """
-        atleast_1d atleast_2d atleast_3d block_diag cartesian_prod chain_matmul column_stack combinations dstack einsum
-        hstack meshgrid row_stack tensordot vstack
+        atleast_1d atleast_2d atleast_3d block_diag cartesian_prod chain_matmul column_stack combinations dstack
+        hstack kron meshgrid row_stack tensordot vstack
     """,
+    "pywebgpu.tensor.einsum": "einsum",
     "pywebgpu.tensor.numeric": """
         bartlett_window blackman_window cdist cholesky constant_pad_nd corrcoef cov cumulative_trapezoid digamma
         fill gradient hamming_window hann_window histogram histogramdd lgamma mvlgamma nonzero_static pdist qr

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pywebgpu.tensor import sources
+from pywebgpu.tensor.methods import named_by_numpy
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,6 +36,7 @@ def from_dlpack(ext_tensor: object, *, device: DeviceLike = None, copy: bool | N
     return moved.clone() if copy and moved is imported else moved
 
 
+@named_by_numpy
 def to_dlpack(tensor: Tensor) -> object:
     """DLPack's capsule of a tensor."""
     return capsule(tensor)

@@ -123,3 +123,58 @@ def _error(function: Any, args: Any, kwargs: Any) -> Exception | None:
         except Exception as error:
             return error
     return None
+
+
+# What no function takes, and how often in a row.
+WRONG: tuple[tuple[str, Any], ...] = (("a text", "abc"), ("an object", object()), ("a list", [1.0, 2.0]))
+SPACES = {
+    "Tensor": lambda torch: torch.Tensor,
+    "torch": lambda torch: torch,
+    "nn.functional": lambda torch: torch.nn.functional,
+    "linalg": lambda torch: torch.linalg,
+    "special": lambda torch: torch.special,
+    "fft": lambda torch: torch.fft,
+}
+# What takes any object, calls it, or changes what other tests see.
+UNCALLED = frozenset((
+    "apply_", "backward", "compile", "fork", "hub", "import_ir_module", "load", "map2_", "map_", "register_hook",
+    "save", "set_default_device", "set_default_dtype", "set_printoptions", "thread_safe_generator", "visualize", "wait",
+))  # fmt: skip
+# Taken here: a device that nobody has, tolerances as a list, numbers for counts, an argument more.
+TAKEN = frozenset(("get_autocast_dtype", "is_autocast_enabled", "pinv", "pinverse", "histogramdd", "selu"))
+
+
+def wrong_calls(space: Any, torch: Any, *, is_class: bool) -> Iterator[tuple[str, Any]]:
+    """Each public function of a module, or method of a class, called with what it cannot take: the call in words."""
+    for name in sorted(dir(space)):
+        function = getattr(space, name)
+        if name.startswith("_") or name in UNCALLED or not callable(function) or isinstance(function, type):
+            continue
+        for what, value in WRONG:
+            for count in (1, 2):
+                x = torch.ones(2, 2)
+                args = (x, *[value] * count) if is_class else (value,) if count == 1 else (x, value)
+                yield f"{name} {what} {count}", lambda f=function, a=args: f(*a)
+
+
+def unrefused(space: str, ours: Any) -> Iterator[str]:
+    """Of each such call that PyTorch refuses and that is taken here, or ends in an AttributeError: what."""
+    spaces, is_class = SPACES[space], space == "Tensor"
+    theirs = dict(wrong_calls(spaces(torch), torch, is_class=is_class))
+    for what, call in wrong_calls(spaces(ours), ours, is_class=is_class):
+        expected = _raised(theirs[what]) if what in theirs and what.split()[0] not in TAKEN else None
+        if expected is None or isinstance(expected, AttributeError):
+            continue
+        error = _raised(call)
+        if error is None or isinstance(error, AttributeError):
+            yield f"{what}: {error!r}, where PyTorch raises {expected!r}"
+
+
+def _raised(call: Any) -> Exception | None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            call()
+        except Exception as error:
+            return error
+    return None

@@ -4,7 +4,7 @@ import contextlib
 import itertools
 import random
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 from unittest import mock
 
@@ -12,7 +12,7 @@ import torch
 
 import pywebgpu
 from tests.opdb import verdict
-from tests.opdb.gradients import gradients, inputs
+from tests.opdb.gradients import gradients, inputs, is_tensor
 from tests.opdb.translate import Translator
 from tests.opdb.verdict import Difference, Verdict
 
@@ -114,22 +114,58 @@ def _compare(
         _in_place(op, given, translator, theirs, values=values)
 
 
-def turned(value: Any) -> Any:
-    """The same values, matrices of which lie column by column."""
-    if isinstance(value, torch.Tensor) and value.layout is torch.strided and value.ndim >= 2:
-        return value.transpose(-1, -2).contiguous().transpose(-1, -2)
-    return type(value)(map(turned, value)) if type(value) in (list, tuple) else value
+def _by_columns(x: Any) -> Any:
+    return x.transpose(-1, -2).contiguous().transpose(-1, -2) if x.ndim > 1 else x
 
 
-def strides(op: Any, dtype: torch.dtype, device: str, most: int, given_as: Any = None) -> Iterator[Verdict]:
-    """Whether results lie in memory as PyTorch's do: a verdict a sample that both can compute."""
+def _reversed(x: Any) -> Any:
+    axes = tuple(reversed(range(x.ndim)))
+    return x.permute(axes).contiguous().permute(axes)
+
+
+def _channels_last(x: Any) -> Any:
+    return x.movedim(1, -1).contiguous().movedim(-1, 1) if x.ndim > 2 else x
+
+
+def _expanded(axis: int) -> Callable[[Any], Any]:
+    def expanded(x: Any) -> Any:
+        return x.narrow(axis, 0, 1).clone().expand(x.shape) if x.ndim > 1 and x.shape[axis] else x
+
+    return expanded
+
+
+def _sliced(x: Any) -> Any:
+    return x.repeat_interleave(2, -1)[..., ::2] if x.ndim else x
+
+
+DENSE = {"by columns": _by_columns, "reversed": _reversed, "channels last": _channels_last}
+# How tensors lie in memory, as functions of a tensor of either library.
+LAYOUTS = DENSE | {"rows repeated": _expanded(0), "columns repeated": _expanded(-1), "every second": _sliced}
+
+
+def laid_out(value: Any, layout: Callable[[Any], Any]) -> Any:
+    """The same nest with its tensors in another layout."""
+    if is_tensor(value) and (not isinstance(value, torch.Tensor) or value.layout is torch.strided):
+        return layout(value)
+    if isinstance(value, dict):
+        return {name: laid_out(item, layout) for name, item in value.items()}
+    return type(value)(laid_out(item, layout) for item in value) if type(value) in (list, tuple) else value
+
+
+def strides(
+    op: Any, dtype: torch.dtype, device: str, most: int, layout: Any = None, *, views: bool = False
+) -> Iterator[Verdict]:
+    """Whether results lie in memory as PyTorch's do: a verdict a sample that both can compute.
+
+    layout: that of the inputs. views: they are views of tensors that lie row by row; else they are new tensors.
+    """
     for sample in samples(op, dtype, most, requires_grad=False) if op.supports_dtype(dtype, "cpu") else ():
-        given, translator = ((sample.input, *sample.args), sample.kwargs), Translator(device)
-        if given_as is not None:
-            given = given_as(given[0]), {name: given_as(value) for name, value in given[1].items()}
+        plain, translator = ((sample.input, *sample.args), sample.kwargs), Translator(device)
+        given = laid_out(plain, layout) if layout else plain
 
         def run() -> None:
-            function, (args, kwargs) = translator.value(op.op), translator.value(given)  # noqa: B023  # Called here.
+            function, (args, kwargs) = translator.value(op.op), translator.value(plain if views else given)  # noqa: B023
+            args, kwargs = laid_out((args, kwargs), layout) if views else (args, kwargs)
             expected = _run(op.op, *given)  # noqa: B023
             verdict.same_strides(function(*args, **kwargs), expected)
 

@@ -39,6 +39,12 @@ def test_what_no_function_can_do_is_refused(name: str) -> None:
     assert not list(misuse.judge(op, "cpu"))
 
 
+@pytest.mark.parametrize("space", misuse.SPACES)
+def test_what_no_argument_can_be_is_refused(space: str) -> None:
+    with pywebgpu.device("cpu"):
+        assert not list(misuse.unrefused(space, pywebgpu))
+
+
 CALLS = {
     "a function": lambda torch, x: torch.masked_fill(x, 2.5, 1),
     "a layer's function": lambda torch, x: torch.nn.functional.linear(x, 2.5),

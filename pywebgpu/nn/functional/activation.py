@@ -265,6 +265,10 @@ def feature_alpha_dropout(input: _T, p: float = 0.5, training: bool = False, inp
 def _dropped(input: _T, p: float, training: bool, inplace: bool, function: _Callable[..., _Any], **options: _Any) -> _T:
     if not 0.0 <= p <= 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+    if not isinstance(input, _T):
+        raise TypeError(
+            f"{function.__name__}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}"
+        )
     if not training or p == 0.0:
         return input
     seed = _random.seed_node(input.device)

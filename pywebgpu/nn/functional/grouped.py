@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING
 
 from pywebgpu.tensor import create as _create
 from pywebgpu.tensor import functions as _functions
+from pywebgpu.tensor.methods import named_by_numpy as _named_by_numpy
 
 if TYPE_CHECKING:
     from pywebgpu.dtypes import DType
     from pywebgpu.tensor.tensor import Tensor
 
 
+@_named_by_numpy
 def grouped_mm(
     mat_a: Tensor,
     mat_b: Tensor,

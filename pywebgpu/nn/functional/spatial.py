@@ -12,6 +12,7 @@ from pywebgpu.composites import resample as _resample
 from pywebgpu.nn.functional.ranks import of_each_rank as _of_each_rank
 from pywebgpu.nn.functional.ranks import of_rank as _of_rank
 from pywebgpu.tensor import dispatch as _dispatch
+from pywebgpu.tensor import memory_format as _memory_format
 from pywebgpu.tensor import outputs as _outputs
 from pywebgpu.tensor import tensor as _tensor
 from pywebgpu.tensor.apply import apply as _apply
@@ -216,6 +217,8 @@ def pad(input: _T, pad: _Sequence[int], mode: str = "constant", value: float | N
     mode: "constant", "reflect", "replicate" or "circular".
     """
     padded = _apply(_resample.pad, input, tuple(pad), mode, value)
+    if mode == "circular":
+        padded = _memory_format.relaid(padded, None)
     kind = {"reflect": "reflection", "replicate": "replication"}.get(mode)
     return padded if kind is None else _called(padded, f"aten::{kind}_pad{len(pad) // 2}d")
 
@@ -248,8 +251,12 @@ def interpolate(
         filters: _Any = _import_module("pywebgpu.nn.functional.filters")
         resized = filters.filtered(input, sizes, scales, mode, corners=bool(align_corners), antialias=antialias)
         return _called(resized, f"aten::upsample_{mode}2d" + "_aa" * antialias)
+    if mode == "area" and align_corners is None:
+        space = tuple(input.shape[2:])
+        sizes, _ = _resample.targets(space, size, scale_factor, recompute=bool(recompute_scale_factor))
+        return _apply(_pooling.adaptive_avg_pool, input, sizes, rank=len(space))
     resized = _apply(_resample.interpolate, input, size, scale_factor, mode, align_corners, recompute_scale_factor)
-    return resized if mode == "area" else _called(resized, f"aten::upsample_{mode.replace('-', '_')}{input.ndim - 2}d")
+    return _called(resized, f"aten::upsample_{mode.replace('-', '_')}{input.ndim - 2}d")
 
 
 def upsample(

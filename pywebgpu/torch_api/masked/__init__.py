@@ -14,6 +14,8 @@ from pywebgpu.dtypes import DType, Kind
 from pywebgpu.sparse import SparseTensor, made, to_sparse
 from pywebgpu.support import closed_types, lazy, numbers, shapes
 from pywebgpu.tensor import create, functions
+from pywebgpu.tensor.formats import combined
+from pywebgpu.tensor.memory_format import by_operands, described
 from pywebgpu.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -192,6 +194,11 @@ def logaddexp(
 ) -> Tensor:
     """log(exp(input) + exp(other)), of each where its mask is True."""
     added = _filled(input, input_mask, -INF).logaddexp(_filled(other, other_mask, -INF))
+    filled = [
+        described(part) if mask is None else combined(described(mask.broadcast_to(part.shape)), described(part))
+        for part, mask in ((input, input_mask), (other, other_mask))
+    ]
+    added = by_operands(added, *filled)
     return added.to(dtype or input.dtype)
 
 
