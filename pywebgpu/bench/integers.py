@@ -226,11 +226,11 @@ def _words(name: str, device: Any, size: int, settle: Step) -> Cost:
     import numpy as np  # Where wgpu-py is, NumPy is; pages have neither.
 
     gpu = device.gpu
-    result, one, two = WORDS[name]
+    result, one_word, two_words = WORDS[name]
     groups = -(-size // 256)
     grid = (min(groups, 32768), -(-groups // 32768), 1)
     forms = []
-    for kind, nbytes, value in (("i32", 4, one), ("vec2<u32>", 8, two)):
+    for kind, nbytes, value in (("i32", 4, one_word), ("vec2<u32>", 8, two_words)):
         text = HEAD.replace("VALUE", value).replace("array<U>", f"array<{result}>").replace("<T>", f"<{kind}>")
         module = gpu.create_shader_module(code=text.replace("(i < N)", f"(i < {size}u)"))
         compute = gpu.create_compute_pipeline(layout="auto", compute={"module": module, "entry_point": "main"})
