@@ -69,8 +69,17 @@ def _are_slices(parts: Sequence[Node]) -> bool:
     )
 
 
+def check_pad(pad: Sequence[int]) -> None:
+    """Raises TypeError for what is no whole number."""
+    for place, n in enumerate(pad):
+        if isinstance(n, float):
+            text = "argument 'pad' (position 2) must be tuple of ints, but found element of type float at pos"
+            raise TypeError(f"pad(): {text} {place}")
+
+
 def pad_constant(x: Node, pad: Sequence[int], value: float | Node = 0.0) -> Node:
     """pad: (before, after) of the last axis, then of the one before it, and so on; negative numbers cut."""
+    check_pad(pad)
     rank = len(x.spec.shape)
     if len(pad) % 2 or len(pad) > 2 * rank:
         raise ShapeError(

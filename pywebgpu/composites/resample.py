@@ -28,6 +28,7 @@ def pad(x: Node, pad: Sequence[int], mode: str = "constant", value: float | None
         raise ValueError(f"Padding mode {mode!r} doesn't take in value argument")
     if mode not in ("reflect", "replicate", "circular"):
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
+    joining.check_pad(pad)
     rank = len(x.spec.shape)
     if len(pad) % 2 or len(pad) > 2 * rank:
         raise ShapeError(

@@ -212,7 +212,7 @@ class FreeNumber:
 
     def __array_function__(self, function: Any, types: object, args: Any, options: Any) -> object:
         """NumPy's other functions: to them, too, Python's own number has no dtype."""
-        return function(*map(fixed, args), **{name: fixed(value) for name, value in options.items()})
+        return function(*fixed_inside(args), **{name: fixed_inside(value) for name, value in options.items()})
 
 
 class FreeFloat(FreeNumber):
@@ -324,6 +324,11 @@ def is_free(value: object) -> bool:
 def plain(value: T) -> T:
     """The value of a number, which does not become a guard: only for what a replay computes again, or after it."""
     return value._value if type(value) in FREE else value  # type: ignore[attr-defined]
+
+
+def fixed_inside(value: Any) -> Any:
+    """The same of all numbers in lists and tuples."""
+    return type(value)(map(fixed_inside, value)) if type(value) in (list, tuple) else fixed(value)
 
 
 def fixed(value: T) -> T:

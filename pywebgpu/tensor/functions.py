@@ -174,7 +174,7 @@ def listed(name: str, tensors: Sequence[Tensor]) -> list[Any]:
 
 def broadcast_shapes(*sizes: Any) -> Size:
     """The shape that all shapes broadcast to."""
-    listed = [tuple(s) if not isinstance(s, int) else (s,) for s in sizes]
+    listed = [tuple(Size((s,) if isinstance(s, int) else s)) for s in sizes]
     if any(n < 0 for shape in listed for n in shape):
         raise ValueError(f"Attempting to broadcast a dimension with negative length: {listed}")
     return Size(shapes.broadcast_all(listed))

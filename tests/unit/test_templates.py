@@ -41,6 +41,10 @@ TARGETS = {
     "small": Target(True, replace(DEFAULT, workgroup_size=100, shared_bytes=8 << 10)),
 }
 
+WORKGROUPS = {
+    "attention_parts": 256
+}  # that a template needs: where they are smaller, its subject is computed otherwise
+
 
 def data(device: str, *shape: int) -> Any:
     """Numbers that differ from their neighbours, the same on every device."""
@@ -298,6 +302,8 @@ def problems(template: Template, subject: Subject, target: Target) -> list[tuple
 def test_every_launch_keeps_to_the_limits(
     template: Template, subject: Subject, target: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if target.limits.workgroup_size < WORKGROUPS.get(template.name, 1):
+        pytest.skip("no workgroup is as large as its kernels need")
     monkeypatch.setattr(NULL, "target", target)
     for _, found in problems(template, subject, target):
         assert len({*found}) == len(found), "a launch is listed once"
