@@ -148,12 +148,17 @@ def _check_frames(input: Tensor, n_fft: int, onesided: bool | None, *, return_co
 
 
 def _envelope(windows: Tensor, hop: int, start: int, length: int) -> Tensor:
-    """The sum of the squares of all windows over each sample. Raises RuntimeError where one is in no window."""
+    """The sum of the squares of all windows over each sample. Raises RuntimeError where one is in no window.
+
+    A compiled step has no values yet: there it is an IndexError of what reads the result.
+    """
     envelope = _added(windows.square(), hop).narrow(1, start, length)
-    if thread_state.observer is None:
-        least = envelope.abs().min().item()
-        if not least > LEAST:
-            raise RuntimeError(f"istft: window overlap add min: {least}: a part of the signal is in no window")
+    least = envelope.abs().min()
+    if thread_state.observer is not None:
+        is_open = (least > LEAST).logical_not().long().reshape(1)  # beyond the single element where a part is in none
+        return envelope * create.ones(1, dtype=envelope.dtype, device=envelope.device).index_select(0, is_open)
+    if not least.item() > LEAST:
+        raise RuntimeError(f"istft: window overlap add min: {least.item()}: a part of the signal is in no window")
     return envelope
 
 

@@ -528,3 +528,14 @@ def test_ordered_dicts_keep_their_order() -> None:
         return sum(((place + 1) * numbers[key] * x for place, key in enumerate(numbers)), x * 0)
 
     assert ordered(torch.compile(step)) == ordered(step)
+
+
+@pytest.mark.usefixtures("default_device")
+def test_windows_that_leave_a_part_open_are_noticed() -> None:
+    window = torch.hann_window(8)
+    frames = torch.stft(torch.arange(32.0), 8, 4, window=window, return_complex=True)
+    step = torch.compile(lambda frames, window: torch.istft(frames, 8, 4, window=window))
+    for _ in range(4):
+        assert step(frames, window).tolist() == pytest.approx([float(n) for n in range(32)], abs=1e-4)
+    with pytest.raises(IndexError):
+        step(frames, torch.zeros(8)).tolist()
