@@ -59,8 +59,9 @@ def without_comments(source: str) -> str:
             text = node.body[0] if ast.get_docstring(node, clean=False) is not None else None
             if text is not None and text.end_lineno is not None:
                 kept[text.lineno - 1 : text.end_lineno] = ["\n"] * (text.end_lineno - text.lineno + 1)
-                if len(node.body) == 1:
-                    kept[text.lineno - 1] = " " * text.col_offset + '""\n'
+            first = node.body[0] if text is not None or not isinstance(node, ast.Module) else None
+            if first is not None and all(map(_is_for_checkers, node.body[text is not None :])):
+                kept[first.lineno - 1] = " " * first.col_offset + '""\n'
     return _dedented(_without_type_imports(kept), inside, bracketed)
 
 
