@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from math import cos, pi
+from math import pi
 from typing import TYPE_CHECKING, Any
 
 from pywebgpu.composites import bounds
 from pywebgpu.errors import REFUSALS
 from pywebgpu.ir.graph import thread_state
+from pywebgpu.support.quadrature import gauss
 from pywebgpu.tensor import random_inplace, samples
 from pywebgpu.tensor.apply import apply
 from pywebgpu.tensor.methods import named_by_numpy
@@ -65,58 +66,49 @@ def _check_same(*tensors: Tensor) -> None:
         samples.refuse_same(tensors)
 
 
+@cache
 def _gamma() -> type[Any]:
     """The function with a gradient; it needs torch's classes, which are there at the first draw."""
-    global _function
-    if _function is None:
 
-        class LogGamma(torch.autograd.Function):  # type: ignore[misc]
-            @staticmethod
-            def forward(ctx: FunctionCtx, a: Tensor, generator: object) -> Tensor:
-                shape = torch.where(a < 1, a + 1, a)
-                d = shape - 1 / 3
-                x, u = _rounds(a, generator, "randn"), _rounds(a, generator)
-                v = (1 + x / torch.sqrt(9 * d)) ** 3
-                accepted = (v > 0) & (u.log() < 0.5 * x * x + d - d * v + d * v.clamp_min(1e-30).log())
-                drawn = d * _first(accepted, torch.where(v > 0, v, torch.ones_like(v)))
-                boost = torch.rand_like(a, generator=generator).clamp_min(torch.finfo(a.dtype).tiny).log() / a
-                z = drawn.log() + torch.where(a < 1, boost, torch.zeros_like(boost))
-                ctx.save_for_backward(a, z)
-                return z
+    class LogGamma(torch.autograd.Function):  # type: ignore[misc]
+        @staticmethod
+        def forward(ctx: FunctionCtx, a: Tensor, generator: object) -> Tensor:
+            shape = torch.where(a < 1, a + 1, a)
+            d = shape - 1 / 3
+            x, u = _rounds(a, generator, "randn"), _rounds(a, generator)
+            v = (1 + x / torch.sqrt(9 * d)) ** 3
+            accepted = (v > 0) & (u.log() < 0.5 * x * x + d - d * v + d * v.clamp_min(1e-30).log())
+            drawn = d * _first(accepted, torch.where(v > 0, v, torch.ones_like(v)))
+            boost = torch.rand_like(a, generator=generator).clamp_min(torch.finfo(a.dtype).tiny).log() / a
+            z = drawn.log() + torch.where(a < 1, boost, torch.zeros_like(boost))
+            ctx.save_for_backward(a, z)
+            return z
 
-            @staticmethod
-            def backward(ctx: FunctionCtx, grad: Tensor) -> tuple[Tensor, None]:
-                return grad * log_gamma_derivative(*ctx.saved_tensors), None
+        @staticmethod
+        def backward(ctx: FunctionCtx, grad: Tensor) -> tuple[Tensor, None]:
+            return grad * log_gamma_derivative(*ctx.saved_tensors), None
 
-        _function = LogGamma
-    return _function
+    return LogGamma
 
 
-_function: Any = None
-
-
+@cache
 def _shares() -> type[Any]:
-    global _dirichlet
-    if _dirichlet is None:
+    """The same of shares."""
 
-        class Dirichlet(torch.autograd.Function):  # type: ignore[misc]
-            @staticmethod
-            def forward(ctx: FunctionCtx, concentration: Tensor, generator: object) -> Tensor:
-                drawn = log_gamma(concentration, generator)
-                shares = drawn.softmax(-1).clamp_min(torch.finfo(drawn.dtype).tiny)
-                ctx.save_for_backward(shares, concentration)
-                return shares
+    class Dirichlet(torch.autograd.Function):  # type: ignore[misc]
+        @staticmethod
+        def forward(ctx: FunctionCtx, concentration: Tensor, generator: object) -> Tensor:
+            drawn = log_gamma(concentration, generator)
+            shares = drawn.softmax(-1).clamp_min(torch.finfo(drawn.dtype).tiny)
+            ctx.save_for_backward(shares, concentration)
+            return shares
 
-            @staticmethod
-            def backward(ctx: FunctionCtx, grad: Tensor) -> tuple[Tensor, None]:
-                shares, concentration = ctx.saved_tensors
-                return dirichlet_gradient(shares, concentration, grad), None
+        @staticmethod
+        def backward(ctx: FunctionCtx, grad: Tensor) -> tuple[Tensor, None]:
+            shares, concentration = ctx.saved_tensors
+            return dirichlet_gradient(shares, concentration, grad), None
 
-        _dirichlet = Dirichlet
-    return _dirichlet
-
-
-_dirichlet: Any = None
+    return Dirichlet
 
 
 def dirichlet_gradient(x: Tensor, concentration: Tensor, grad_output: Tensor) -> Tensor:
@@ -152,25 +144,8 @@ def beta_derivative(x: Tensor, a: Tensor, b: Tensor) -> Tensor:
 def _nodes(like: Tensor) -> tuple[Tensor, Tensor]:
     """Where an integral from 0 to 1 looks at what is integrated, and the weights there: before all axes of a tensor."""
     shape = (NODES, *(1,) * like.dim())
-    both = (torch.tensor(part, dtype=like.dtype, device=like.device).reshape(shape) for part in _legendre(NODES))
+    both = (torch.tensor(part, dtype=like.dtype, device=like.device).reshape(shape) for part in gauss(NODES))
     return next(both), next(both)
-
-
-@cache
-def _legendre(n: int) -> tuple[list[float], list[float]]:
-    """Gauss's nodes and weights: the zeros of Legendre's polynomial, by Newton's steps."""
-    nodes, weights = [], []
-    for index in range(n):
-        x = cos(pi * (index + 0.75) / (n + 0.5))
-        for _ in range(8):
-            before, value = 1.0, x
-            for order in range(2, n + 1):
-                before, value = value, ((2 * order - 1) * x * value - (order - 1) * before) / order
-            slope = n * (x * value - before) / (x * x - 1)
-            x -= value / slope
-        nodes.append((1 - x) / 2)
-        weights.append(1 / ((1 - x * x) * slope * slope))
-    return nodes, weights
 
 
 def gamma_derivative(a: Tensor, z: Tensor) -> Tensor:

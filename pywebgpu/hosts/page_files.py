@@ -194,6 +194,7 @@ LATER = (
     "signal/",
     "special/",
     "support/argument_types.py",
+    "support/quadrature.py",
     "support/atomic.py",
     "support/installation.py",
     "support/documents.py",

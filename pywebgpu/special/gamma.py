@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from math import cos, factorial, pi
+from math import factorial, pi
 from typing import TYPE_CHECKING, Any
 
 from pywebgpu.autograd.function import Function, FunctionCtx
 from pywebgpu.special.elementwise import finished, real, smooth, tensor_of
 from pywebgpu.special.normal import INF, NAN
+from pywebgpu.support.quadrature import gauss
 from pywebgpu.tensor import create, dispatch, numeric
 from pywebgpu.tensor.apply import aten, called
 from pywebgpu.tensor.functions import where
@@ -126,23 +127,6 @@ def _polygamma(n: int) -> Callable[[Tensor], Tensor]:
 # The incomplete gamma function
 
 
-@lru_cache(1)
-def _gauss() -> tuple[list[float], list[float]]:
-    """Gauss's points and weights over [0, 1]."""
-    points, weights = [], []
-    for i in range(POINTS):
-        x = cos(pi * (i + 0.75) / (POINTS + 0.5))
-        for _ in range(9):
-            before, value = 1.0, x
-            for k in range(2, POINTS + 1):
-                before, value = value, ((2 * k - 1) * x * value - (k - 1) * before) / k
-            slope = POINTS * (x * value - before) / (x * x - 1)
-            x -= value / slope
-        points.append((1 - x) / 2)
-        weights.append(1 / ((1 - x * x) * slope * slope))
-    return points, weights
-
-
 def _incomplete(a: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
     """The shares of gamma(a) below and above x > 0.
 
@@ -206,7 +190,7 @@ def _integral(a: Tensor, x: Tensor, above: Tensor) -> Tensor:
     ratio = 40 / power
     bend = (2 * ratio).sqrt()
     end = where(above, (bend + ratio).minimum(40 / slope), -bend.minimum(40 / slope).clamp_max(1)).unsqueeze(-1)
-    points, weights = (create.tensor(part, dtype=x.dtype, device=x.device) for part in _gauss())
+    points, weights = (create.tensor(part, dtype=x.dtype, device=x.device) for part in gauss(POINTS))
     v = end * points.square()
     exponent = (a - 1).unsqueeze(-1) * _log1p_minus(v, 1 + v) + (a - 1 - x).unsqueeze(-1) * v
     return (2 * weights * points * exponent.exp()).sum(-1) * end.squeeze(-1).abs()
